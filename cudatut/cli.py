@@ -497,9 +497,8 @@ def _need_site() -> None:
     """Raises ToolMissing without what builds the pages, which readers need not have."""
     missing = [name for name in ("mkdocs", "nbformat") if importlib.util.find_spec(name) is None]
     if missing:
-        extra = paths.pip_install("docs,record,test,nvcc")
         raise ToolMissing(
-            f"writing a chapter needs {' and '.join(missing)}: `{extra}` brings what pages and tests need"
+            f"writing a chapter needs {' and '.join(missing)}: `{paths.environment('test')}` brings what pages and tests need"
         )
 
 

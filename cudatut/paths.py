@@ -37,6 +37,11 @@ def pip_install(extra: str) -> str:
     return f"pip install 'cudatut[{extra}] @ git+{repository()}'"
 
 
+def environment(group: str) -> str:
+    """The command that gives .venv of a checkout what a group of pyproject.toml holds; what `make` runs first."""
+    return f"python tools/environment.py .venv {group}"
+
+
 def examples_dir() -> Path:
     """Folder of the examples: $CUDATUT_EXAMPLES, else the checkout's, else the copy inside the installed package."""
     if override := os.environ.get("CUDATUT_EXAMPLES"):

@@ -99,6 +99,19 @@ def test_extras_and_groups() -> None:
     assert PROJECT["requires-python"] == ">=3.11"
 
 
+def test_messages_name_extras_and_groups_that_exist() -> None:
+    """pip only warns of an extra that is not there, and installs nothing of it."""
+    asked = {"pip_install": set(), "environment": set()}
+    for path in sorted((ROOT / "cudatut").rglob("*.py")):
+        for function, names in re.findall(
+            r"""paths\.(pip_install|environment)\(["']([\w,]+)["']\)""",
+            path.read_text(encoding="utf-8"),
+        ):
+            asked[function] |= set(names.split(","))
+    assert asked["pip_install"] and asked["pip_install"] <= set(PROJECT["optional-dependencies"])
+    assert asked["environment"] and asked["environment"] <= set(TOML["dependency-groups"])
+
+
 def outline(name: str) -> tuple[list[int], list[str]]:
     """Levels of the headings, and the lines of code, without comments."""
     content = text(name)

@@ -37,7 +37,7 @@ def _as_sentence(one: dict) -> str:
 
 def _ruff(command: list[str], files: Sequence[Path], root: Path) -> subprocess.CompletedProcess:
     if importlib.util.find_spec("ruff") is None:
-        raise ToolMissing(f"ruff is not installed: `{paths.pip_install('test')}`")
+        raise ToolMissing(f"ruff is not installed: `{paths.environment('lint')}`")
     ruff = [sys.executable, "-m", "ruff", *command, *map(str, files)]
     done = subprocess.run(ruff, cwd=root, capture_output=True, text=True)
     if done.returncode not in (0, 1):
@@ -50,7 +50,7 @@ def of_cuda(files: Sequence[Path], root: Path) -> list[Finding]:
     if not files:
         return []
     if importlib.util.find_spec("clang_format") is None:
-        raise ToolMissing(f"clang-format is not installed: `{paths.pip_install('test')}`")
+        raise ToolMissing(f"clang-format is not installed: `{paths.environment('lint')}`")
     program = [sys.executable, "-c", "import clang_format; clang_format.clang_format()"]
     done = subprocess.run(
         [*program, "--dry-run", "--Werror", *map(str, files)],
