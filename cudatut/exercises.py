@@ -1,13 +1,14 @@
 """The exercises: what each asks for, files to begin with, how they are graded, and which are done.
 
-`examples/<part>/<chapter>_exercises.py` holds, in its header, what each exercise asks for, and a cell `stub-N` with
-what the reader begins with. `<chapter>_solutions.py`, an example like others, holds `given-N`, `solution-N` and
+`examples/<part>/<chapter>/exercises.py` holds, in its header, what each exercise asks for, and a cell `stub-N` with
+what the reader begins with. `solutions.py` beside it, an example like others, holds `given-N`, `solution-N` and
 `check-N`. A reader's file is made of given, stub and check.
 
 Imports neither Jupyter nor NumPy nor PyCUDA: a list of exercises is quick, and needs no GPU.
 """
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -84,17 +85,16 @@ class Exercise:
     check = property(lambda self: self._cell("check"))
 
     def _cell(self, name: str, of: str = catalog.SOLUTIONS) -> str:
-        file, title = f"{self.chapter}{of}.py", f"{name}-{self.number}"
-        path = paths.examples_dir() / file
+        path, title = catalog.path_of(f"{self.chapter}{of}"), f"{name}-{self.number}"
         found = catalog.cells(path).get(title) if path.is_file() else None
         if not found:
-            raise BadExerciseError(f"examples/{file} has no cell '{title}'")
+            raise BadExerciseError(f"{catalog.shown(path)} has no cell '{title}'")
         return found
 
 
 def _file(chapter: str) -> Path:
     """Where the header and the stubs of a chapter's exercises stand."""
-    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
+    return catalog.path_of(f"{chapter}{catalog.EXERCISES}")
 
 
 def chapters() -> list[str]:
@@ -102,10 +102,8 @@ def chapters() -> list[str]:
     root = paths.examples_dir()
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
-    found = {
-        catalog.relative(path, root).removesuffix(f"{catalog.EXERCISES}.py")
-        for path in root.glob(f"*/*{catalog.EXERCISES}.py")
-    }
+    files = itertools.chain(root.glob(f"*/*{catalog.EXERCISES}.py"), root.glob("*/*/exercises.py"))
+    found = {catalog.name_of(path).removesuffix(catalog.EXERCISES) for path in files}
     order = _titles()
     return [name for name in order if name in found] + sorted(found - order.keys())
 
@@ -279,7 +277,7 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
     if [ast.dump(node) for node in before] != [ast.dump(node) for node in block.body]:
         raise BadExerciseError(
-            f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py: check-{exercise.number} has a string over "
+            f"{catalog.shown(catalog.path_of(exercise.chapter + catalog.SOLUTIONS))}: check-{exercise.number} has a string over "
             f"several lines; move it into given-{exercise.number}, for a reader's file indents the check"
         )
     return f"with {_call(exercise, lang)}:\n{body}"
@@ -341,7 +339,7 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
     metadata = runs_on.notebook_metadata(solutions.requires)
     raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
-    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
+    return _file(chapter).with_suffix(".ipynb"), raw.encode()
 
 
 def write_notebooks() -> list[Path]:
@@ -576,7 +574,7 @@ def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextMana
     """
     asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
     # What lies beside the solution is beside the reader's file too.
-    beside = str(paths.examples_dir() / asked.chapter.partition("/")[0])
+    beside = str(_file(asked.chapter).parent)
     if beside not in sys.path:
         sys.path.append(beside)
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cudatut import paths
+
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tests" / "tools"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -152,7 +154,11 @@ def test_what_was_recorded_is_attested_elsewhere() -> None:
         for step in jobs["record"]["steps"]
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
-    assert uploaded["recordings"]["if"] == "always()"  # an hour's measuring is kept
+    kept = uploaded["recordings"]
+    assert kept["if"] == "always()"  # an hour's measuring is kept
+    # All that `record` writes, with the reasons of what failed, which lie in a hidden folder.
+    assert kept["with"]["path"] == paths.recordings_dir().name
+    assert kept["with"]["include-hidden-files"] is True
     assert "if" not in uploaded["digests"]
     attest = jobs["attest"]
     assert attest["needs"] == "record" and attest["runs-on"] == "ubuntu-latest"

@@ -93,6 +93,6 @@ def problems(page: str, lang: str) -> list[str]:
         if heading != wanted:
             found.append(
                 f"line {number}: the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
-                f"examples/{exercise.chapter}{catalog.EXERCISES}.py, not '{heading}'"
+                f"{catalog.shown(catalog.path_of(exercise.chapter + catalog.EXERCISES))}, not '{heading}'"
             )
     return found

@@ -88,10 +88,8 @@ def names_bound(code: str) -> set[str]:
 
 @pytest.mark.parametrize("chapter", WRITTEN)
 def test_every_chapter_has_exercises_that_can_be_begun(chapter) -> None:
-    file = EXAMPLES / f"{chapter}_exercises.py"
-    assert file.is_file(), (
-        f"examples/{chapter}_exercises.py is missing: see docs/en/contributing.md"
-    )
+    file = catalog.path_of(f"{chapter}_exercises")
+    assert file.is_file(), f"{catalog.shown(file)} is missing: see docs/en/contributing.md"
     found = of_chapter(chapter)
     assert 2 <= len(found) <= 4, f"{chapter} has {len(found)} exercises; two or three are right"
     levels = [exercises.LEVELS.index(exercise.level) for exercise in found]
@@ -102,10 +100,11 @@ def test_every_chapter_has_exercises_that_can_be_begun(chapter) -> None:
 def test_cells_and_header_name_the_same_exercises(chapter) -> None:
     count = len(of_chapter(chapter))
     numbers = range(1, count + 1)
-    stubs = list(catalog.cells(EXAMPLES / f"{chapter}_exercises.py"))
-    assert stubs == [f"stub-{n}" for n in numbers], f"cells of examples/{chapter}_exercises.py"
-    file = EXAMPLES / f"{chapter}_solutions.py"
-    assert file.is_file(), f"examples/{chapter}_solutions.py is missing"
+    begun = catalog.path_of(f"{chapter}_exercises")
+    stubs = list(catalog.cells(begun))
+    assert stubs == [f"stub-{n}" for n in numbers], f"cells of {catalog.shown(begun)}"
+    file = catalog.path_of(f"{chapter}_solutions")
+    assert file.is_file(), f"{catalog.shown(file)} is missing"
     wanted = [f"{part}-{n}" for n in numbers for part in ("given", "solution", "check")]
     cells = list(catalog.cells(file))
     # Others may stand between them, such as a measurement that the page shows; no exercise needs those.
@@ -290,7 +289,7 @@ def stub_kernels() -> list[tuple[str, Stub]]:
         for source in sources:
             if source.code in KNOWN:
                 continue
-            folders = (EXAMPLES / chapter.partition("/")[0], EXAMPLES)
+            folders = (catalog.path_of(chapter + catalog.EXERCISES).parent, EXAMPLES)
             source = replace(source, requires=exercise.requires, folders=folders)
             stub = Stub(**{one.name: getattr(source, one.name) for one in fields(source)})
             found.append((exercise.name, stub))
@@ -330,6 +329,5 @@ def test_the_notebook_for_colab_is_up_to_date(chapter) -> None:
 
 def test_no_notebook_is_left_behind() -> None:
     known = {f"{chapter}{catalog.EXERCISES}" for chapter in exercises.chapters()}
-    for path in EXAMPLES.rglob(f"*{catalog.EXERCISES}.ipynb"):
-        name = catalog.relative(path.with_suffix(""), EXAMPLES)
-        assert name in known, f"examples/{name}.ipynb has no examples/{name}.py: remove it"
+    for path in EXAMPLES.rglob("*.ipynb"):
+        assert catalog.name_of(path) in known, f"{catalog.shown(path)} has no exercises: remove it"
