@@ -37,7 +37,7 @@ def problems(example: Example, metadata: dict[str, Any], cells: Sequence[Any]) -
     """
     text = catalog.read_text(example.path)
     slim = metadata.get("slim") is True
-    if meaning.text_hash(text.encode()) == metadata["sources"][f"{example.name}.py"]:
+    if meaning.text_hash(text.encode()) == metadata["sources"][example.file]:
         yield from unlike(example, text, cells, slim)
         for what, said in (("title", example.title), ("requires", example.requires)):
             if metadata[what] != said:
@@ -73,7 +73,7 @@ def unlike(example: Example, text: str, cells: Sequence[Any], slim: bool) -> Ite
         yield from _titles([title for title, *_ in has], [title for title, *_ in wanted])
     else:
         other = [one[0] for one, today in zip(has, wanted) if one != today]
-        yield f"what stands in {_named(other)} is not what stands in {example.name}.py"
+        yield f"what stands in {_named(other)} is not what stands in {example.file}"
 
 
 def _meaning(text: str, cells: Sequence[Any]) -> Iterator[str]:

@@ -21,9 +21,11 @@ from cudatut.errors import CudatutError
 DEFAULT_TIMEOUT_S = 120.0
 LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
+CHAPTER = "chapter"  # the script of a chapter's own example; others beside it add their names to the chapter's
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 ENDINGS = (EXERCISES, SOLUTIONS, "_claims")
+MOVED = "moved.yml"  # where files of the examples lay before, and where they lie now
 INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
@@ -35,7 +37,11 @@ _EXTRA = re.compile(r"[a-z0-9]*")
 _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
 _EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
+_IMPORT = re.compile(
+    r"^([ \t]*)(?:from[ \t]+\.*([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[\w, \t]+)|import[ \t]+([\w., \t]+))",
+    re.M,
+)
+_BOOK = "cudatut.book."  # the examples as a package
 
 
 class UnknownExampleError(CudatutError):
@@ -48,7 +54,8 @@ class BadHeaderError(CudatutError):
 
 @dataclass(frozen=True)
 class Example:
-    """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
+    """One example: `name` is "<part>/<chapter>" or "<part>/<chapter>_<stem>" (see `name_of`), `requires` the smallest compute
+    capability that it claims.
 
     `alone`: it measures time, so nothing else may use the GPU while it is recorded. `long`: it takes long, and is
     recorded only when its files change. `extra`: what it needs besides, an extra of pyproject.toml. `sizes`: by variable, its value and those that tools see instead (`cudatut.sizes`).
@@ -65,9 +72,9 @@ class Example:
     sizes: dict[str, tuple] = field(default_factory=dict)
 
     @property
-    def notebook(self) -> Path:
-        """Path of the recording, whether or not it is there."""
-        return self.path.with_suffix(".ipynb")
+    def file(self) -> str:
+        """Its script, relative to examples/."""
+        return relative(self.path, paths.examples_dir())
 
     def first_cell(self) -> str:
         """The code in front of its notebook: what it needs where it is opened outside a checkout, such as in Colab."""
@@ -91,7 +98,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ChapterFiles:
-    """Where the files of a chapter lie, by its name ("start/errors"), whether or not they are there."""
+    """Where the files of a chapter lie, by its name ("start/errors"), or would lie: in the chapter's folder."""
 
     name: str
 
@@ -104,13 +111,18 @@ class ChapterFiles:
         """The name without the part: "errors"."""
         return self.name.partition("/")[2]
 
+    @property
+    def folder(self) -> Path:
+        return paths.examples_dir() / self.name
+
     def script(self, ending: str = "") -> Path:
         """Its example, or what `ending` (such as EXERCISES) names."""
-        return paths.examples_dir() / f"{self.name}{ending}.py"
+        there = path_of(f"{self.name}{ending}")
+        return there if there.is_file() else self.folder / f"{ending[1:] or CHAPTER}.py"
 
     @property
     def kernel(self) -> Path:
-        return paths.examples_dir() / f"{self.name}.cu"
+        return self.folder / f"{self.stem}.cu"
 
     @property
     def exercises_notebook(self) -> Path:
@@ -140,21 +152,22 @@ class ChapterFiles:
 
     def code(self, chapters: Iterable[str]) -> list[Path]:
         """Its Python and kernel files that are there, sorted. chapters: the names of all chapters."""
-        root = paths.examples_dir()
-        found = [
+        root, chapters = paths.examples_dir(), set(chapters)
+        beside = [
             path
             for path in root.glob(f"{self.name}*")
-            if path.suffix in (".py", ".cu", ".cuh")
-            and self.owns(relative(path.with_suffix(""), root), chapters)
+            if self.owns(relative(path.with_suffix(""), root), chapters)
         ]
-        return sorted(found)
+        found = [*self.folder.rglob("*"), *beside]
+        return sorted(path for path in found if path.suffix in (".py", ".cu", ".cuh"))
 
 
 def examples(drafts: bool = False) -> list[Example]:
-    """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file.
+    """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file, and
+    CudatutError where two files have one name.
 
     A .py file without header and without `# %%` cells is a module that examples share, not an example; nor is
-    `<chapter>_exercises.py`, which holds what readers begin their exercises with (`cudatut.exercises`).
+    `<chapter>/exercises.py`, which holds what readers begin their exercises with (`cudatut.exercises`).
     An example in progress matches a pattern of examples/drafts.txt: it can be run and recorded by name, but nothing
     waits for its recording, and the site leaves it out.
     """
@@ -162,12 +175,18 @@ def examples(drafts: bool = False) -> list[Example]:
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
     patterns = [] if drafts else draft_patterns()
-    found = []
-    for path in root.rglob("*.py"):
-        hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
+    found: list[Example] = []
+    named: dict[str, Path] = {}
+    for path in sorted(root.rglob("*.py")):
+        file = relative(path, root)
+        if any(part.startswith((".", "_")) for part in file.split("/")):
+            continue
+        if (other := named.setdefault(name_in(file), path)) != path:
+            raise CudatutError(
+                f"{shown(other)} and {shown(path)} are both called {name_in(file)}: give one of them another name"
+            )
         # One in progress is not even read: its header may be half written.
-        passed_over = hidden or matches(relative(path, root), patterns)
-        if not passed_over and (example := _read(path)) is not None:
+        if not matches(file, patterns) and (example := _read(path)) is not None:
             found.append(example)
     return sorted(found, key=lambda example: example.name)
 
@@ -182,31 +201,87 @@ def draft_patterns() -> list[str]:
 
 
 def matches(file: str, patterns: list[str]) -> bool:
-    """Whether a file, relative to examples/, belongs to an example in progress."""
-    return any(fnmatchcase(file.rpartition(".")[0], pattern) for pattern in patterns)
+    """Whether a file, relative to examples/, belongs to an example in progress: by its place, or by the name that it gives."""
+    names = (file.rpartition(".")[0], name_in(file))
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def renamed() -> dict[str, str]:
     """Old names of examples and what they are called now: examples/renamed.yml. Raises CudatutError."""
-    path = paths.examples_dir() / "renamed.yml"
-    if not path.is_file():
-        return {}
-    names = _yaml(read_text(path), "examples/renamed.yml")
+    return _names("renamed.yml")
+
+
+def _names(file: str) -> dict[str, str]:
+    path = paths.examples_dir() / file
+    return names_in(file, read_text(path)) if path.is_file() else {}
+
+
+@cache  # by what the file says
+def names_in(file: str, text: str) -> dict[str, str]:
+    """Old names and new ones, as a file of the examples says with this text. Raises CudatutError for what is no such list."""
+    names = _yaml(text, f"examples/{file}")
     if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
-        raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
+        raise CudatutError(f"examples/{file}: each line must be 'old name: new name'")
     return names
 
 
+def name_of(path: Path) -> str:
+    """The name of the example in a file of the examples."""
+    return name_in(relative(path, paths.examples_dir()))
+
+
+def name_in(file: str) -> str:
+    """The name of the example in a file relative to examples/: 'llm/softmax' for llm/softmax/chapter.py, 'llm/softmax_claims'
+    for claims.py beside it, 'start/add' for start/add.py, a file without a folder of its own.
+    """
+    *folders, stem = file.rpartition(".")[0].split("/")
+    if len(folders) != 2:
+        return "/".join([*folders, stem])
+    part, chapter = folders
+    return f"{part}/{chapter}" if stem == CHAPTER else f"{part}/{chapter}_{stem}"
+
+
+def script_in(name: str, files: Iterable[str]) -> str | None:
+    """Of files relative to examples/ the script of an example, if it is among them."""
+    return next((one for one in files if one.endswith(".py") and name_in(one) == name), None)
+
+
+def path_of(name: str) -> Path:
+    """Where the script of an example lies, or would lie: the reverse of `name_of`."""
+    root = paths.examples_dir()
+    if (flat := root / f"{name}.py").is_file():
+        return flat
+    part, _, stem = name.partition("/")
+    words = stem.split("_")
+    for count in range(len(words), 0, -1):
+        folder, own = "_".join(words[:count]), "_".join(words[count:]) or CHAPTER
+        if (path := root / part / folder / f"{own}.py").is_file():
+            return path
+    return root / part / stem / f"{CHAPTER}.py"
+
+
+def moved() -> dict[str, str]:
+    """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
+    return _names(MOVED)
+
+
 def plain(name: str) -> str:
-    """A name from what somebody typed: also a path to the example's .py, .cu or .ipynb."""
+    """A name from what somebody typed: also a path to the example's .py, .cu or .ipynb, of today or before a move."""
     name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
-    return re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+    name = re.sub(r"^recordings/[^/]+/", "", name)
+    bare = re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+    path = paths.examples_dir() / moved().get(f"{bare}.py", f"{bare}.py")
+    if path.is_file() and path.suffix == ".py":
+        return name_of(path)
+    # A kernel in a chapter's folder has the name of an example, and not that of its script.
+    kernel = re.fullmatch(r"(\w+)/(\w+)/(\2(?:_\w+)?)", bare)
+    return f"{kernel[1]}/{kernel[3]}" if kernel else bare
 
 
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
     wanted, root = plain(name), paths.examples_dir()
-    path = root / f"{wanted}.py"
+    path = path_of(wanted)
     if path.is_file() and path.resolve().is_relative_to(root) and (example := _read(path)):
         return example
     if new := renamed().get(wanted):
@@ -331,7 +406,7 @@ def _sizes(path: Path, text: str, own: dict[str, Any]) -> dict[str, tuple]:
 
 
 def _read(path: Path) -> Example | None:
-    if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
+    if name_of(path).endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
     return _example(path, read_text(path))
 
@@ -348,7 +423,7 @@ def _example(path: Path, text: str) -> Example | None:
     where = f"{shown(path)}: the header's"
     value, flag = partial(value_of, own, where), lambda found: isinstance(found, bool)
     return Example(
-        name=relative(path.with_suffix(""), paths.examples_dir()),
+        name=name_of(path),
         path=path,
         title=value("title", bilingual, "it must have 'en' and 'zh'"),
         requires=requires(own, where),
@@ -388,15 +463,28 @@ def with_includes(path: Path) -> list[Path]:
     return sorted(seen)
 
 
+def imported(text: str, beside: Path, margin: bool = False) -> Iterator[Path]:
+    """Where a module of the book would lie that a Python text imports, by its bare name from the folder `beside` or from
+    `cudatut.book`; of each import several places, most of which no file has. margin: only imports that are not indented.
+    """
+    for indented, module, attributes, modules in _IMPORT.findall(text):
+        if margin and indented:
+            continue
+        listed = re.sub(r"#.*", "", attributes or modules).strip("()").split(",")
+        names = [words[0] for words in map(str.split, listed) if words]
+        for name in [module, *(f"{module}.{name}" for name in names)] if module else names:
+            folder = paths.examples_dir() if name.startswith(_BOOK) else beside
+            yield folder / f"{name.removeprefix(_BOOK).replace('.', '/')}.py"
+
+
 def _mentioned(path: Path) -> list[Path]:
     text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
-        candidates += [root / f"{name}.py" for name in _EXAMPLE_NAME.findall(text)]
-        for module, modules in _IMPORT.findall(text):
-            names = [part.split()[0] for part in (module or modules).split(",") if part.strip()]
-            candidates += [beside / f"{name.replace('.', '/')}.py" for name in names]
+        named = _EXAMPLE_NAME.findall(text)
+        candidates += [root / f"{name}.py" for name in named] + [path_of(name) for name in named]
+        candidates += imported(text, beside)
     found = [candidate.resolve() for candidate in candidates if candidate.is_file()]
     return [file for file in found if file.is_relative_to(root)]
 

@@ -43,8 +43,8 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
         raise ValueError(f"its recorded_at is no time in UTC: {shown}")
     if found["name"] != name:
         raise ValueError(f"it is the recording of another example, {found['name']}")
-    if f"{name}.py" not in found["sources"]:
-        raise ValueError(f"its sources lack {name}.py")
+    if catalog.script_in(name, found["sources"]) is None:
+        raise ValueError(f"its sources lack the script of {name}")
     if unknown := set(found.get("meanings", ())) - set(found["sources"]):
         raise ValueError(f"it has the meaning of {min(unknown)}, which is none of its sources")
     for entry in found["sanitizers"]:
@@ -52,7 +52,9 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
         if not isinstance(tool, results.Sanitizer) or tool.tool not in SANITIZERS:
             raise ValueError(f"its metadata has {results.short(entry)} among the sanitizers")
     if (found.get("slim") is True) != (path.suffix == ".json"):
-        raise ValueError("only the results of another GPU, in results/, are slim, and all of them")
+        raise ValueError(
+            "only the results of another GPU, in recordings/, are slim, and all of them"
+        )
     return found
 
 

@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     add = command(_record, some)
     add("--stale", action="store_true", help="only what is not recorded, stale or not good")
     add("--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long")
-    add("--slim", action="store_true", help="results alone, to results/<gpu>/: for another GPU")
+    add("--slim", action="store_true", help="results alone, to recordings/<gpu>/: for another GPU")
     add = command(_status)
     recompile = "also compile again the kernels that a restamp says have the same machine code"
     add("--compile", action="store_true", help=recompile)
@@ -301,7 +301,7 @@ def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> 
     Raises NoGpuError; for anything else `unknown`, or what to do with a file of the reader's.
     """
     root = paths.examples_dir()
-    path = (root / f"{catalog.plain(name)}.py").resolve()
+    path = catalog.path_of(catalog.plain(name)).resolve()
     text = path.read_text("utf-8") if path.is_relative_to(root) and path.is_file() else ""
     if 'if __name__ == "__main__":' in text:
         if why := device.why_no_gpu():

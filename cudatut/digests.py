@@ -22,17 +22,14 @@ def lines(recordings: Iterable[Recording]) -> Iterator[str]:
     for one in recordings:
         place = _place(one)
         # Another GPU's has its folder in its name: nvidia-h200/start/errors.
-        name = one.name if not one.slim else place.removeprefix("results/").removesuffix(".json")
+        name = one.name if not one.slim else place.removeprefix("recordings/").removesuffix(".json")
         yield f"{one.measurement()}  {name}"
         yield f"{_sha256(one.path)}  {place}"
 
 
 def _place(recording: Recording) -> str:
     """Where the file of a recording lies in the repository."""
-    folder = (
-        ("results", paths.results_dir()) if recording.slim else ("examples", paths.examples_dir())
-    )
-    return f"{folder[0]}/{recording.path.relative_to(folder[1]).as_posix()}"
+    return f"recordings/{recording.path.relative_to(paths.recordings_dir()).as_posix()}"
 
 
 def _sha256(path: Path) -> str:

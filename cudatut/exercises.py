@@ -1,13 +1,14 @@
 """The exercises: what each asks for, files to begin with, how they are graded, and which are done.
 
-`examples/<part>/<chapter>_exercises.py` holds, in its header, what each exercise asks for, and a cell `stub-N` with
-what the reader begins with. `<chapter>_solutions.py`, an example like others, holds `given-N`, `solution-N` and
+`examples/<part>/<chapter>/exercises.py` holds, in its header, what each exercise asks for, and a cell `stub-N` with
+what the reader begins with. `solutions.py` beside it, an example like others, holds `given-N`, `solution-N` and
 `check-N`. A reader's file is made of given, stub and check.
 
 Imports neither Jupyter nor NumPy nor PyCUDA: a list of exercises is quick, and needs no GPU.
 """
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -84,11 +85,10 @@ class Exercise:
     check = property(lambda self: self._cell("check"))
 
     def _cell(self, name: str, of: str = catalog.SOLUTIONS) -> str:
-        file, title = f"{self.chapter}{of}.py", f"{name}-{self.number}"
-        path = paths.examples_dir() / file
+        path, title = catalog.path_of(f"{self.chapter}{of}"), f"{name}-{self.number}"
         found = catalog.cells(path).get(title) if path.is_file() else None
         if not found:
-            raise BadExerciseError(f"examples/{file} has no cell '{title}'")
+            raise BadExerciseError(f"{catalog.shown(path)} has no cell '{title}'")
         return found
 
 
@@ -102,10 +102,12 @@ def chapters(drafts: bool = True) -> list[str]:
     root = paths.examples_dir()
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
+    files = itertools.chain(root.glob(f"*/*{catalog.EXERCISES}.py"), root.glob("*/*/exercises.py"))
+    passed_over = [] if drafts else catalog.draft_patterns()
     found = {
-        catalog.relative(path, root).removesuffix(f"{catalog.EXERCISES}.py")
-        for path in root.glob(f"*/*{catalog.EXERCISES}.py")
-        if drafts or not catalog.matches(catalog.relative(path, root), catalog.draft_patterns())
+        catalog.name_of(path).removesuffix(catalog.EXERCISES)
+        for path in files
+        if not catalog.matches(catalog.relative(path, root), passed_over)
     }
     order = _titles()
     return [name for name in order if name in found] + sorted(found - order.keys())
@@ -280,7 +282,7 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     meant = ast.If(ast.Constant(True), ast.parse(check).body, [])
     if ast.dump(meant) != ast.dump(ast.parse(f"if True:\n{body}").body[0]):
         raise BadExerciseError(
-            f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py: check-{exercise.number} has a string over "
+            f"{catalog.shown(catalog.path_of(exercise.chapter + catalog.SOLUTIONS))}: check-{exercise.number} has a string over "
             f"several lines; move it into given-{exercise.number}, for a reader's file indents the check"
         )
     return f"with {_call(exercise, lang)}:\n{body}"
@@ -577,7 +579,7 @@ def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextMana
     """
     asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
     # What lies beside the solution is beside the reader's file too.
-    beside = str(paths.examples_dir() / asked.chapter.partition("/")[0])
+    beside = str(_file(asked.chapter).parent)
     if beside not in sys.path:
         sys.path.append(beside)
 

@@ -1,4 +1,4 @@
-"""Why an example could not be recorded on this machine, kept beside its recording and out of git.
+"""Why an example could not be recorded on this machine, kept in recordings/.failed, out of git.
 
 `make live` builds the pages of all other examples, and shows the reason where this example's outputs would be.
 """
@@ -10,13 +10,17 @@ from cudatut.files import write_whole
 
 
 def _file(name: str) -> Path:
-    path = paths.examples_dir() / name
-    return path.with_name(f".{path.name}.failed")
+    return _folder() / name
+
+
+def _folder() -> Path:
+    return paths.recordings_dir() / ".failed"
 
 
 def keep(name: str, reason: str) -> None:
     """Remember why the last recording of an example failed. Where the folder cannot be written, nothing is kept."""
     try:
+        _file(name).parent.mkdir(parents=True, exist_ok=True)
         write_whole(_file(name), (reason.strip() + "\n").encode())
     except OSError:
         return
@@ -37,6 +41,5 @@ def reason(name: str) -> str | None:
 
 def names() -> list[str]:
     """Examples whose last recording failed on this machine, sorted."""
-    root = paths.examples_dir()
-    found = (path.relative_to(root) for path in root.rglob(".*.failed"))
-    return sorted(path.with_name(path.stem[1:]).as_posix() for path in found)
+    files = (path for path in _folder().rglob("*") if path.is_file())
+    return sorted(path.relative_to(_folder()).as_posix() for path in files)

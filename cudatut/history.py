@@ -95,9 +95,11 @@ class History:
         """The content of a blob that `files` named."""
         return self._content(blob)
 
-    def changes(self, path: str, at: str = "HEAD") -> list[str]:
-        """The commits that changed a file (relative to the root of the repository), `at` or before it, the last one first."""
-        return (git(self._root, "log", "--format=%H", at, "--", path) or "").split()
+    def changes(self, *files: str, at: str = "HEAD") -> list[str]:
+        """The commits that changed one of these files (relative to the root of the repository), `at` or before it, the last one
+        first.
+        """
+        return (git(self._root, "log", "--format=%H", at, "--", *files) or "").split()
 
     def changed(self, folder: str) -> list[str]:
         """The files below a folder that differ from HEAD or are not in it, relative to the root of the repository."""

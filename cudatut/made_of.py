@@ -4,7 +4,6 @@ Less than it may have used: a module that a function imports, a kernel whose fil
 So a source that was left out of a recording, to be changed unnoticed, is missed here.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +12,6 @@ from typing import Any
 from cudatut import catalog, paths
 from cudatut.fingerprint.meaning import CUDA
 from cudatut.gpu.headers import quoted
-
-# At the margin: it has run, if the file has.
-_IMPORT = re.compile(r"^(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
 
 
 def problems(own: str, named: Iterable[str], metadata: Mapping[str, Any]) -> Iterator[str]:
@@ -51,12 +47,8 @@ def _led_to(file: str) -> tuple[str, ...]:
 def _read(root: Path, file: str, text: str) -> tuple[str, ...]:
     beside = (root / file).parent
     if file.endswith(".py"):
-        places = [
-            [beside / f"{part.split()[0].replace('.', '/')}.py"]
-            for module, modules in _IMPORT.findall(text)
-            for part in (module or modules).split(",")
-            if part.strip()
-        ]
+        # At the margin: it has run, if the file has.
+        places = [[place] for place in catalog.imported(text, beside, margin=True)]
     elif file.endswith(CUDA):
         places = [[beside / name, root / name] for name in quoted(text)]
     else:

@@ -60,10 +60,10 @@ def shown(path: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def results_dir() -> Path:
-    """Folder of what other GPUs than the book's own measured: $CUDATUT_RESULTS, else results/ beside the examples."""
-    override = os.environ.get("CUDATUT_RESULTS")
-    return Path(override).resolve() if override else examples_dir().parent / "results"
+def recordings_dir() -> Path:
+    """Folder of what GPUs measured: $CUDATUT_RECORDINGS, else recordings/ beside the examples."""
+    override = os.environ.get("CUDATUT_RECORDINGS")
+    return Path(override).resolve() if override else examples_dir().parent / "recordings"
 
 
 def resolve_source(path: str | os.PathLike) -> Path:

@@ -45,7 +45,7 @@ def problems(recording: Recording, past: History) -> Iterator[str]:
         if (there := _hash_at(past, latest, file)) != sha256:
             what = "is not there" if there is None else "is another"
             yield f"it was made from examples/{file}, which {what} at the commit {latest[:12]}"
-    own = f"{recording.name}.py"
+    own = catalog.script_in(recording.name, metadata["sources"])
     if own in recording.rewritten() and (text := past.text(latest, f"examples/{own}")):
         # Without effect, or it would be stale. So its cells are not those of today's text, but still those of that.
         example, as_text = catalog.get(recording.name), text.replace(b"\r\n", b"\n").decode()

@@ -1,4 +1,4 @@
-"""Recordings: executed notebooks beside their examples, read as plain JSON and never trusted blindly.
+"""Recordings: executed notebooks, apart from their examples in a folder for each GPU, read as plain JSON and never trusted blindly.
 
 A recording is whole (every cell ran, all four sanitizers reported), untouched (its digest is that of what it holds), good
 (no failed check, no error, no zero or NaN time, no sanitizer error) and fresh (every file that it was made from is
@@ -6,6 +6,7 @@ unchanged) before anything shows it.
 Making one needs a GPU and lives in `cudatut.record.recorder`.
 """
 
+import glob
 import hashlib
 import json
 import re
@@ -110,7 +111,7 @@ class Recording:
 
     @property
     def file(self) -> str:
-        """The name of its file, as messages have it: examples/<name>.ipynb, or results/<gpu>/<name>.json."""
+        """The name of its file, as messages have it: recordings/<gpu>/<name>.ipynb, or .json where it is slim."""
         return _file(self.name, self.path)
 
     def digest(self) -> str:
@@ -242,15 +243,16 @@ def load(name: str) -> Recording:
 
     Raises MissingRecordingError, DamagedRecordingError, or UnknownExampleError where there is no such example.
     """
-    path = paths.examples_dir() / f"{name}.ipynb"
-    try:
-        return parse(name, path, path.read_bytes())
-    except FileNotFoundError:
+    path = whole_path(name)
+    if path is None:
         example = catalog.get(name)
         if example.name != name:
             return load(example.name)
         reason = "is not there: the example has not been recorded"
-        raise _refused(MissingRecordingError, name, path, reason) from None
+        path = paths.recordings_dir() / "<gpu>" / f"{name}.ipynb"
+        raise _refused(MissingRecordingError, name, path, reason)
+    try:
+        return parse(name, path, path.read_bytes())
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
         raise _refused(DamagedRecordingError, name, path, reason) from error
@@ -279,6 +281,8 @@ def good(recording: Recording) -> Recording:
         reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():
         reason = "was edited after it was recorded: digest differs"
+    elif not recording.path.is_relative_to(folder_of(gpu := recording.metadata["gpu"]["name"])):
+        reason = f"is of another GPU than its folder, {gpu}"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
     elif problems := recording.disagreements():
@@ -288,29 +292,51 @@ def good(recording: Recording) -> Recording:
     raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
 
 
-def slim_path(gpu: str, name: str) -> Path:
-    """Where the results of an example on another GPU lie: results/nvidia-h200/<name>.json."""
-    return paths.results_dir() / gpu_folder(gpu) / f"{name}.json"
-
-
 _FOLDER = 100  # characters; no GPU's name is near that
 
 
 def gpu_folder(gpu: str) -> str:
-    """What a folder for a GPU is called, among the results and in addresses of pages: nvidia-h200 for "NVIDIA H200"."""
+    """What a folder for a GPU is called, among the recordings and in addresses of pages: nvidia-h200 for "NVIDIA H200"."""
     return re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")[:_FOLDER]
+
+
+def folder_of(gpu: str) -> Path:
+    """Where what a GPU measured lies: recordings/nvidia-h200."""
+    return paths.recordings_dir() / gpu_folder(gpu)
+
+
+def own_path(gpu: str, name: str) -> Path:
+    """Where the whole recording of an example on a GPU lies: recordings/nvidia-h200/<name>.ipynb."""
+    return folder_of(gpu) / f"{name}.ipynb"
+
+
+def slim_path(gpu: str, name: str) -> Path:
+    """Where the results of an example on another GPU lie: recordings/nvidia-h200/<name>.json."""
+    return folder_of(gpu) / f"{name}.json"
+
+
+def whole_paths(name: str) -> list[Path]:
+    """The files of the whole recordings of an example: there should be one at most."""
+    return sorted(paths.recordings_dir().glob(f"*/{glob.escape(name)}.ipynb"))
+
+
+def whole_path(name: str) -> Path | None:
+    """Where the recording of an example lies, on whichever GPU it was made: recordings/<gpu>/<name>.ipynb; None without one.
+
+    Raises DamagedRecordingError where there are two.
+    """
+    found = whole_paths(name)
+    if len(found) > 1:
+        others = ", ".join(_file(name, path) for path in found[1:])
+        raise _refused(DamagedRecordingError, name, found[0], f"is not the only one: {others}")
+    return found[0] if found else None
 
 
 def on_other_gpus(name: str) -> list[Recording]:
     """The slim recordings of an example, one for each GPU that has one, by the folders' names. Raises as `require_good`."""
     found = []
-    for path in sorted(paths.results_dir().glob(f"*/{name}.json")):
-        slim = parse(name, path, path.read_bytes())
-        gpu = slim.metadata["gpu"]["name"]
-        if slim_path(gpu, name) != path:
-            reason = f"is of another GPU than its folder, {gpu}"
-            raise _refused(DamagedRecordingError, name, path, reason)
-        found.append(good(slim))
+    for path in sorted(paths.recordings_dir().glob(f"*/{glob.escape(name)}.json")):
+        found.append(good(parse(name, path, path.read_bytes())))
     return found
 
 
@@ -318,34 +344,35 @@ def every() -> list[Recording]:
     """Every recording of the examples that can be read, the book's own and the slim ones, whatever state it is in."""
     found = []
     for name in (example.name for example in catalog.examples(drafts=True)):
-        own = paths.examples_dir() / f"{name}.ipynb"
-        for path in (own, *sorted(paths.results_dir().glob(f"*/{name}.json"))):
+        files = paths.recordings_dir().glob(f"*/{name}.*")
+        for path in sorted(files, key=lambda path: (path.suffix == ".json", path)):
             with suppress(CudatutError, OSError):
                 found.append(parse(name, path, path.read_bytes()))
     return found
 
 
 def orphans() -> list[str]:
-    """Files of results/ that belong to no example, relative to it, sorted."""
-    root = paths.results_dir()
-    known = {f"{example.name}.json" for example in catalog.examples(drafts=True)}
+    """Files of recordings/ that belong to no example, relative to it, sorted; no hidden ones."""
+    root = paths.recordings_dir()
+    names = [example.name for example in catalog.examples(drafts=True)]
+    known = {f"{name}{ending}" for name in names for ending in (".ipynb", ".json")}
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-    return sorted(file for file in files if file.partition("/")[2] not in known)
+    return sorted(
+        file for file in files if file.partition("/")[2] not in known and "/." not in f"/{file}"
+    )
 
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:
     """An error that names the file of a recording, what is wrong with it, and the command that mends it."""
     shown, mended = _file(name, path), f"`python -m cudatut record {name}`"
     if path.suffix != ".ipynb":
-        gpu = path.relative_to(paths.results_dir()).parts[0]
+        gpu = path.relative_to(paths.recordings_dir()).parts[0]
         mended = f"`python -m cudatut record {name} --slim` on the {gpu}, or `git rm {shown}`"
     return kind(f"{shown} {reason}. On a machine with a GPU: {mended}")
 
 
 def _file(name: str, path: Path) -> str:
-    if path.suffix == ".ipynb":
-        return f"examples/{name}.ipynb"
-    return path.relative_to(paths.results_dir().parent).as_posix()
+    return path.relative_to(paths.recordings_dir().parent).as_posix()
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -126,9 +126,10 @@ def of_code(one: Recording, shown: dict[str, list[dict[str, Any]]]) -> Iterator[
 
     shown: by the cells' titles the results (schema v1); those of the recording, unless somebody wonders about others.
     """
-    code = _code(catalog.read_text(catalog.get(one.name).path))
+    example = catalog.get(one.name)
+    code = _code(catalog.read_text(example.path))
     yield from code.problems(shown, lambda: _words(one))
-    yield from made_of.problems(f"{one.name}.py", code.files, one.metadata)
+    yield from made_of.problems(example.file, code.files, one.metadata)
 
 
 @lru_cache(maxsize=256)  # a GPU's recording and another's are of one example
@@ -143,7 +144,8 @@ def _words(one: Recording) -> set[str]:
     root, found = paths.examples_dir(), set()
     for file in one.metadata["sources"]:
         found.add(PurePosixPath(file).stem)
-        if file.endswith(".py") and file != f"{one.name}.py" and (root / file).is_file():
+        own = catalog.relative(catalog.path_of(one.name), root)
+        if file.endswith(".py") and file != own and (root / file).is_file():
             found |= written.words_of(catalog.read_text(root / file))
     return found
 
@@ -181,15 +183,14 @@ def _chapters() -> dict[str, bool]:
 
 def _strangers(every: Iterable[Example]) -> Iterator[str]:
     """Files among the recordings that are none."""
-    known = {example.name for example in every}
-    known |= {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
+    known = {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
     root = paths.examples_dir()
     for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.relative(path.with_suffix(""), root)
+        name = catalog.name_of(path)
         if name not in known and "/." not in f"/{name}":
-            yield f"examples/{name}.ipynb is a recording without an example: remove it"
+            yield f"{catalog.shown(path)} belongs to no exercises: remove it"
     for file in recording.orphans():
-        yield f"results/{file} belongs to no example: remove it"
+        yield f"recordings/{file} belongs to no example: remove it"
 
 
 # --- notes --------------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ def _notes(recordings: Iterable[Recording]) -> Iterator[str]:
         )
     if dirty := [one.file for one in recordings if provenance.dirty(one)]:
         yield f"{len(dirty)} recordings were made from files that no commit has: {', '.join(dirty)}"
-    if older := [one.file for one in recordings if f"{one.name}.py" in one.rewritten()]:
+    if older := [one.file for one in recordings if catalog.script_in(one.name, one.rewritten())]:
         yield (
             f"{len(older)} recordings show an older text of their example, which means the same "
             f"(`python -m cudatut restamp` renews it): {', '.join(older)}"

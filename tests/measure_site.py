@@ -103,7 +103,7 @@ def chapters(root: Path) -> list[tuple[str, str]]:
 
 def multiply(root: Path, copy: Path, times: int) -> int:
     """A copy of the project with every written chapter `times` times; the number of chapters in it."""
-    keep = ("cudatut", "docs", "examples")
+    keep = ("cudatut", "docs", "examples", "recordings")
     for name in keep:
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in root.iterdir():

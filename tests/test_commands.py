@@ -161,6 +161,7 @@ class Place:
             "PYTHONPATH",
             "VIRTUAL_ENV",
             "CUDATUT_EXAMPLES",
+            "CUDATUT_RECORDINGS",
             "CUDATUT_TOOL",
             "MAKEFLAGS",
             "MAKELEVEL",
@@ -168,7 +169,6 @@ class Place:
         kept = {key: value for key, value in os.environ.items() if key not in hidden}
         data = {
             "PATH": f"{self.installed.parent}{os.pathsep}{os.environ['PATH']}",
-            "CUDATUT_RESULTS": str(self.folder / "results"),
             "CUDATUT_PROGRESS": str(self.folder / "progress"),
         }
         return subprocess.run(
@@ -278,7 +278,8 @@ def from_a_wheel(command: str, place: Place) -> None:
     pip = pip.replace(f"git+{wanted[2]}", wheel.as_uri())
     target = shlex.quote(str(place.folder / "target"))
     said = succeeds(place.run(f"{pip} --quiet --no-deps --no-index --target {target}"))
-    assert (place.folder / "target" / "cudatut" / "examples" / "start").is_dir(), said
+    for name in ("examples/start", "recordings"):
+        assert (place.folder / "target" / "cudatut" / name).is_dir(), said
     (metadata,) = (place.folder / "target").glob("cudatut-*.dist-info/METADATA")
     extras = re.findall(r"^Provides-Extra: (\S+)", metadata.read_text(encoding="utf-8"), re.M)
     assert set(wanted[1].split(",")) <= set(extras)
@@ -336,7 +337,7 @@ def restamps(command: str, place: Place) -> None:
     needs_history()
     clone = place.folder / "cudatut"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(clone)], check=True)
-    example = clone / "examples" / "basics" / "coalescing.py"
+    example = clone / "examples" / "basics" / "coalescing" / "chapter.py"
     example.write_text(example.read_text(encoding="utf-8") + "# a comment\n", encoding="utf-8")
     author = "-c user.name=a -c user.email=a@b"
     succeeds(place.run(f"git {author} commit --quiet --all --message x", clone))
@@ -344,8 +345,8 @@ def restamps(command: str, place: Place) -> None:
     command = f"{command} basics/coalescing" if command.endswith("restamp") else command
     said = succeeds(place.run(command, clone, PYTHONPATH=str(clone), **here))
     assert "basics/coalescing: meaning" in said and "0 need a GPU" in said, said
-    recorded = (clone / "examples" / "basics" / "coalescing.ipynb").read_text(encoding="utf-8")
-    assert "# a comment" in recorded
+    (recorded,) = clone.glob("recordings/*/basics/coalescing.ipynb")
+    assert "# a comment" in recorded.read_text(encoding="utf-8")
 
 
 def verifies(command: str, place: Place) -> None:
@@ -500,7 +501,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     ),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
-    (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
+    (r"python examples/start/first_kernel/chapter\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
     (r"git fetch --unshallow", Here(gets_the_history)),
@@ -730,6 +731,31 @@ def test_a_console_that_knows_no_chinese(installed, tmp_path):
 
     done = place.run("python -m cudatut list --json", PYTHONIOENCODING="cp1252")
     assert all(entry["title"]["zh"] for entry in json.loads(done.stdout))
+
+
+@pytest.mark.skipif(not NO_GPU, reason="it would run")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("start/hello", "examples/start/hello/chapter.py", "start/hello/hello.cu"),
+        # As it lay before, and as older pages and links have it.
+        *("start/hello.py", "examples/start/hello.py", "start/hello.ipynb"),
+    ],
+)
+def test_an_example_is_found_by_its_name_and_by_each_place_that_it_has_had(
+    typed, installed, tmp_path
+):
+    said = succeeds(Place(tmp_path, installed).run(f"python -m cudatut run {typed}"))
+    assert "this replays the recording" in said and "Hello from the GPU" in said, said
+
+
+def test_the_examples_are_a_package_where_it_is_installed(installed, tmp_path):
+    """Without PyCUDA and NumPy's arrays on a GPU: a module of the book is imported by its place."""
+    code = "from cudatut.book.reduction.ladder import ladder; print(ladder.__file__, ladder.LADDER.names[0])"
+    said = succeeds(Place(tmp_path, installed).run(f'python -c "{code}"'))
+    packages = installed.parent.parent / "lib"
+    file, first = said.split()
+    assert Path(file).is_relative_to(packages) and first == "naive"
 
 
 def test_a_readers_file_is_refused_with_advice(installed, tmp_path):

@@ -5,23 +5,24 @@ a number is forged, the texts beside it are, too. The list is that of a red team
 """
 
 import copy
+import datetime
 import itertools
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from cudatut import agreement, instrument, paths, recording, results, status
 from cudatut.errors import CudatutError
-from cudatut.history import NoHistory, history
+from cudatut.history import NoHistory, git, history
 from cudatut.results import MIME
 
 SPEED = "basics/naive_matmul"  # a benchmark beside cuBLAS, resources, checks
 CLAIMS = "reduction/idle_threads_claims"
-SLIM = "results/nvidia-h200"
+WHOLE, SLIM = "recordings/nvidia-h100-80gb-hbm3", "recordings/nvidia-h200"
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +126,17 @@ def swap(one: dict, other: dict) -> None:
 
 
 def raw(name: str, slim: bool = False) -> dict:
-    path = (
-        paths.results_dir() / "nvidia-h200" / f"{name}.json"
-        if slim
-        else paths.examples_dir() / f"{name}.ipynb"
-    )
+    path = recording.slim_path("NVIDIA H200", name) if slim else recording.whole_path(name)
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def recorded_today(notebook: dict) -> None:
+    """Of what was restamped git has the results from before: whoever forges them says that there was no restamp."""
+    told(notebook).pop("restamped", None)
+    told(notebook).update(
+        commit=git(paths.examples_dir().parent, "rev-parse", "HEAD"),
+        recorded_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
 
 
 def re_ruled(notebook: dict) -> None:
@@ -180,11 +186,11 @@ H200 = f"{SLIM}/{SPEED}.json"
 FORGERIES = [
     Forgery("a number, not signed", lambda n: row(n).update(median_us=1.0), "digest", sign=False),
     Forgery("a slim number, not signed", lambda n: row(n).update(median_us=1.0), "digest", file=H200, sign=False),
-    Forgery("renamed", lambda n: None, "of another example", file="examples/basics/timing.ipynb"),
+    Forgery("renamed", lambda n: None, "of another example", file=f"{WHOLE}/basics/timing.ipynb"),
     Forgery("a failed check", lambda n: check(n).update(passed=False), "failed"),
     Forgery("a verdict against its rule", lambda n: found(n, "claim").update(verdict="refuted"), "by its rule it is confirmed", CLAIMS),
     Forgery("no digest", lambda n: told(n).pop("digest"), "digest", sign=False),
-    Forgery("a source dropped", without_file("basics/ladder.py"), "lack basics/ladder.py", "basics/thread_tile"),
+    Forgery("a source dropped", without_file("basics/ladder/ladder.py"), "lack basics/ladder/ladder.py", "basics/thread_tile"),
     Forgery("an endless integer", lambda n: check(n).update(n=10**400), "n is 1000"),
     # Those that passed.
     Forgery("a number", lambda n: row(n).update(median_us=row(n)["median_us"] * 0.9, p20_us=1.0), "its other fields give"),
@@ -196,7 +202,7 @@ FORGERIES = [
     Forgery("another example's", of_another_example, "of its .py"),
     Forgery("another source", lambda n: code(n)[1].update(source="print('FORGED SOURCE')"), "what stands in"),
     Forgery("a slim number", lambda n: row(n).update(median_us=1.0, p20_us=1.0), "its other fields give", file=H200),
-    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200"),
+    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200", file=f"recordings/nvidia-b200/{SPEED}.ipynb"),
     Forgery("the year 2031", lambda n: told(n).update(recorded_at="2031-01-01T00:00:00+00:00"), "after today"),
     Forgery("the year 1999", lambda n: told(n).update(recorded_at="1999-01-01T00:00:00+00:00"), "before this book began"),
     Forgery("month 99", lambda n: told(n).update(recorded_at="2026-99-99T99:99:99+00:00"), "no time in UTC"),
@@ -220,11 +226,11 @@ FORGERIES = [
 
 
 def made(forgery: Forgery) -> recording.Recording:
-    slim = forgery.file.startswith("results")
+    slim = forgery.file.endswith(".json")
     notebook = raw(forgery.name, slim)
     forgery.edit(notebook)
     root = paths.examples_dir().parent
-    path = root / (forgery.file or f"examples/{forgery.name}.ipynb")
+    path = root / (forgery.file or f"{WHOLE}/{forgery.name}.ipynb")
     name = "/".join(path.with_suffix("").parts[-2:])
     if forgery.sign:
         return signed(name, path, notebook)
@@ -245,9 +251,8 @@ def test_a_forgery_is_refused(forgery, real):
 @pytest.mark.parametrize("slim", [False, True])
 def test_the_same_without_a_change_is_not(name, slim, real):
     """So it is the change that is refused, not that it was read and signed again."""
-    root = paths.results_dir() / "nvidia-h200" if slim else paths.examples_dir()
-    notebook = raw(name, slim)
-    assert asked(signed(name, root / f"{name}.{'json' if slim else 'ipynb'}", notebook), real) == []
+    path = recording.slim_path("NVIDIA H200", name) if slim else recording.whole_path(name)
+    assert asked(signed(name, path, raw(name, slim)), real) == []
 
 
 @pytest.mark.parametrize(
@@ -257,10 +262,13 @@ def test_the_same_without_a_change_is_not(name, slim, real):
 def test_another_commit_is_refused(commit, says, real, past):
     if commit == "root":
         root = paths.examples_dir().parent
-        from cudatut.history import git
-
         commit = git(root, "rev-list", "--max-parents=0", "HEAD").split()[0]
-    forgery = Forgery("another commit", lambda n: told(n).update(commit=commit), says)
+
+    def edit(notebook: dict) -> None:
+        recorded_today(notebook)
+        told(notebook).update(commit=commit)
+
+    forgery = Forgery("another commit", edit, says)
     assert any(says in one for one in asked(made(forgery), real, past))
 
 
@@ -286,7 +294,7 @@ def copied(tmp_path, monkeypatch):
     root = paths.examples_dir().parent
     (tmp_path / "docs").mkdir()
     shutil.copy(root / "docs" / "contents.yml", tmp_path / "docs")
-    for folder in ("examples/basics", f"{SLIM}/basics"):
+    for folder in ("examples/basics", "examples/measure", f"{WHOLE}/basics", f"{SLIM}/basics"):
         shutil.copytree(root / folder, tmp_path / folder)
     shutil.copy(root / "examples" / "drafts.txt", tmp_path / "examples")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
@@ -300,7 +308,7 @@ def spoiled(copied: Path, file: str, change: Callable[[str], str]) -> None:
 
 
 def moved_to_another_gpu(copied: Path) -> None:
-    (copied / SLIM).rename(copied / "results" / "nvidia-b200")
+    (copied / SLIM).rename(copied / "recordings" / "nvidia-b200")
 
 
 def orphaned(copied: Path) -> None:
@@ -310,8 +318,8 @@ def orphaned(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("forge", "says"),
     [
-        (lambda c: spoiled(c, "examples/basics/coalescing.cu", lambda text: text + "int more;\n"), "coalescing.cu changed"),
-        (lambda c: spoiled(c, "examples/basics/ladder.py", lambda text: text + "MORE = 1\n"), "ladder.py changed"),
+        (lambda c: spoiled(c, "examples/basics/coalescing/coalescing.cu", lambda text: text + "int more;\n"), "coalescing.cu changed"),
+        (lambda c: spoiled(c, "examples/basics/ladder/ladder.py", lambda text: text + "MORE = 1\n"), "ladder.py changed"),
         (moved_to_another_gpu, "is of another GPU than its folder"),
         (orphaned, "belongs to no example"),
         (lambda c: spoiled(c, "examples/drafts.txt", lambda text: text + "basics/naive_*\n"), "drafts.txt hides basics/naive_matmul"),
@@ -408,7 +416,7 @@ ONLY_AN_ATTESTATION = [
     Forgery("a removed claim", without_a_claim, "", "basics/coalescing_claims"),
     Forgery("another order of execution", in_another_order, ""),
     Forgery("typed output", typed, ""),
-    Forgery("an invented GPU", on_an_invented_gpu, "", file=f"results/nvidia-b300/{SPEED}.json"),
+    Forgery("an invented GPU", on_an_invented_gpu, "", file=f"recordings/nvidia-b300/{SPEED}.json"),
     # Not among the red team's, and the dearest to make: every text beside it is made anew, too.
     Forgery("a number with all that follows from it", more_of, ""),
 ]  # fmt: skip
@@ -417,8 +425,20 @@ ONLY_AN_ATTESTATION = [
 @pytest.mark.parametrize("forgery", ONLY_AN_ATTESTATION, ids=str)
 def test_what_only_an_attestation_could_refuse_passes(forgery, real, past):
     """If one of these is refused some day, the page that lists them has to say so."""
-    notebook = raw(forgery.name, forgery.file.startswith("results"))
+    notebook = raw(forgery.name, forgery.file.endswith(".json"))
     before = copy.deepcopy(notebook)
     forgery.edit(notebook)
     assert notebook != before
-    assert asked(made(forgery), real, past) == []
+
+    def edit(notebook: dict) -> None:
+        forgery.edit(notebook)
+        recorded_today(notebook)
+
+    assert asked(made(replace(forgery, edit=edit)), real, past) == []
+
+
+def test_results_of_a_restamped_recording_are_compared_with_those_from_before(real, past):
+    forgery = Forgery("typed output", typed, "")
+    assert told(raw(SPEED))["restamped"]
+    (said,) = asked(made(forgery), real, past)
+    assert "stands beside other results than those of" in said

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -31,8 +32,8 @@ def code_of(raw):
 
 def environment(**more):
     """Without what could show the checkout, or a GPU."""
-    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CUDATUT_EXAMPLES", "CUDATUT_TOOL", "CUDATUT_MODEL")
-    hidden += ("LD_LIBRARY_PATH",)
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CUDATUT_EXAMPLES", "CUDATUT_RECORDINGS", "CUDATUT_TOOL")
+    hidden += ("CUDATUT_MODEL", "LD_LIBRARY_PATH")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return kept | {"CUDA_VISIBLE_DEVICES": ""} | more
 
@@ -46,8 +47,8 @@ def ran(installed, tmp_path_factory):
     """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand."""
     todo = [{"name": e.name, "cells": cells_of(e)} for e in catalog.examples(drafts=True)]
     for chapter in exercises.chapters():
-        path, raw = exercises.committed_notebook(chapter)
-        todo.append({"name": f"{path.parent.name}/{path.stem}", "cells": code_of(raw)})
+        _, raw = exercises.committed_notebook(chapter)
+        todo.append({"name": f"{chapter}{catalog.EXERCISES}", "cells": code_of(raw)})
     extra = tmp_path_factory.mktemp("extra")
     for name in LLM:
         (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
@@ -70,9 +71,10 @@ def test_every_notebook_runs_up_to_the_first_cell_that_needs_the_gpu(ran):
     assert all("needs a GPU, and there is none here" in r["printed"] for r in ran.values())
 
 
-def test_modules_beside_an_example_are_found(ran):
-    """The check above would be worth nothing if no notebook asked for such a module."""
-    asking = [e for e in catalog.examples() if "from ladder import" in e.path.read_text("utf-8")]
+def test_modules_of_the_book_are_found(ran):
+    """Beside the example, and by their places. The check above would be worth nothing if no notebook asked for such a module."""
+    asks = re.compile(r"^from (?:ladder|cudatut\.book\.[\w.]+) import", re.MULTILINE)
+    asking = [e for e in catalog.examples() if asks.search(e.path.read_text("utf-8"))]
     assert len(asking) > 20 and all(e.name in ran for e in asking)
 
 

@@ -163,6 +163,11 @@ def test_wheel_holds_the_examples(installed: Path) -> None:
     for path in (ROOT / "examples").rglob("*"):
         if path.suffix in (".py", ".cu", ".cuh", ".ipynb") and not path.name.startswith("."):
             assert f"cudatut/examples/{path.relative_to(ROOT / 'examples').as_posix()}" in names
+    recordings = [path for path in (ROOT / "recordings").rglob("*") if path.is_file()]
+    assert recordings
+    for path in recordings:
+        if "/." not in path.as_posix():
+            assert f"cudatut/{path.relative_to(ROOT).as_posix()}" in names
     for name in (
         "gpu/nvcc.py",
         "gpu/probes.cu",

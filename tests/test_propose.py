@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+OF_X = "recordings/nvidia-h200/a/x.ipynb"
 SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "propose"
 GH = """#!/usr/bin/env bash
 printf '%s\\n' "$*" >> "$ASKED"
@@ -27,9 +28,7 @@ class Checkout:
     def __init__(self, root: Path):
         self.root, self.hub = root / "checkout", root / "hub.git"
         self.artifact, self.asked = root / "artifact", root / "asked"
-        self.files(
-            self.root, {"examples/a/x.py": "", "examples/a/x.ipynb": "old", "README.md": "mine"}
-        )
+        self.files(self.root, {"examples/a/x.py": "", OF_X: "old", "README.md": "mine"})
         (self.root / ".ci").mkdir()
         shutil.copy(SCRIPT, self.root / ".ci")
         self.files(root, {"bin/gh": GH})
@@ -82,10 +81,10 @@ def checkout(tmp_path):
 
 
 def test_a_recording_becomes_a_pull_request(checkout):
-    done = checkout.propose(**{"examples/a/x.ipynb": "new"})
+    done = checkout.propose(**{OF_X: "new"})
     assert done.returncode == 0, done.stderr
-    assert checkout.pushed() == ["examples/a/x.ipynb"]
-    assert checkout.git("show", "recordings/17-2:examples/a/x.ipynb") == "new"
+    assert checkout.pushed() == [OF_X]
+    assert checkout.git("show", f"recordings/17-2:{OF_X}") == "new"
     title = "Recorded on the GPU runner: 1 recording"
     body = checkout.artifact / "body.md"
     assert checkout.asked.read_text().splitlines() == [
@@ -101,27 +100,57 @@ def test_a_recording_becomes_a_pull_request(checkout):
 
 def test_nothing_but_recordings_is_taken(checkout, tmp_path):
     """The GPU runner may write nothing: neither may what it hands over."""
-    (checkout.artifact / "examples" / "a").mkdir(parents=True)
+    folder = checkout.artifact / "recordings" / "nvidia-h200"
+    (folder / "a").mkdir(parents=True)
     (tmp_path / "secret").write_text("secret")
     checkout.files(checkout.root, {"examples/a/link.py": ""})
-    (checkout.artifact / "examples" / "a" / "link.ipynb").symlink_to(tmp_path / "secret")
+    (folder / "a" / "link.ipynb").symlink_to(tmp_path / "secret")
     done = checkout.propose(
         **{
-            "examples/a/x.ipynb": "new",
+            OF_X: "new",
             "examples/a/x.py": "evil",
-            "examples/a/of_no_example.ipynb": "evil",
-            "examples/a/.x.py.failed": "reason",
+            "examples/a/x.ipynb": "evil",
+            "recordings/x.ipynb": "evil",
+            "recordings/nvidia-h200/a/of_no_example.ipynb": "evil",
+            "recordings/nvidia-h200/a/x/deep.ipynb": "evil",
+            "recordings/nvidia-h200/a/x.json": "evil",
+            "recordings/NVIDIA H200/a/x.ipynb": "evil",
+            "recordings/.failed/a/x": "reason",
             ".github/workflows/gpu.yml": "evil",
             ".ci/propose": "evil",
             "README.md": "evil",
         }
     )
     assert done.returncode == 0, done.stderr
-    assert checkout.pushed() == ["examples/a/x.ipynb"]
+    assert checkout.pushed() == [OF_X]
+
+
+@pytest.mark.parametrize("script", ["chapter", "two_words", "words"])
+def test_an_example_in_the_folder_of_its_chapter(checkout, script):
+    """It has the folder's name, and its own after it but for chapter.py, as `cudatut.catalog.name_in` says."""
+    checkout.files(checkout.root, {f"examples/a/some_chapter/{script}.py": ""})
+    name = "some_chapter" + f"_{script}" * (script != "chapter")
+    new, unknown = (f"recordings/nvidia-h200/a/{one}.ipynb" for one in (name, f"{name}_x"))
+    done = checkout.propose(**{new: "new", unknown: "evil"})
+    assert done.returncode == 0, done.stderr
+    assert checkout.pushed() == [new]
+
+
+def test_an_example_keeps_one_recording_when_another_gpu_has_recorded_it(checkout):
+    other = "recordings/nvidia-b200/a/x"
+    checkout.files(checkout.root, {f"{other}.json": "slim", "recordings/nvidia-h100/a/x.json": ""})
+    checkout.git("add", "-A")
+    checkout.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "slim")
+    checkout.git("push", "-q", "origin", "main")
+    done = checkout.propose(**{f"{other}.ipynb": "new"})
+    assert done.returncode == 0, done.stderr
+    assert checkout.pushed() == [f"{other}.ipynb", f"{other}.json", OF_X]
+    left = checkout.git("ls-tree", "-r", "--name-only", "recordings/17-2", "recordings/")
+    assert left.split() == [f"{other}.ipynb", "recordings/nvidia-h100/a/x.json"]
 
 
 def test_nothing_new_is_no_pull_request(checkout):
-    done = checkout.propose(**{"examples/a/x.ipynb": "old"})
+    done = checkout.propose(**{OF_X: "old"})
     assert done.returncode == 1 and "no recording in" in done.stderr
     assert not checkout.asked.exists()
 
@@ -131,7 +160,7 @@ def test_a_pull_request_that_cannot_be_opened(checkout):
     Path(f"{checkout.asked}.fails").touch()
     script = checkout.root / ".ci" / "propose"
     script.write_text(script.read_text().replace("gh auth setup-git\n", ""))
-    done = checkout.propose(**{"examples/a/x.ipynb": "new"})
-    assert done.returncode == 1 and checkout.pushed() == ["examples/a/x.ipynb"]
+    done = checkout.propose(**{OF_X: "new"})
+    assert done.returncode == 1 and checkout.pushed() == [OF_X]
     assert "Actions may not open pull requests" in done.stderr and "allow it" in done.stderr
     assert "workflow run" not in checkout.asked.read_text()

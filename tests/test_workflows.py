@@ -234,13 +234,15 @@ def recording_waits_for_the_tests(workflows: Workflows) -> Iterator[str]:
         yield "record does not look at the machine, record, and then say what moved"
     if "make record NAME=--stale" not in runs(gpu["record"]):
         yield "record runs what is fresh"
+    if "git status --porcelain -- recordings)" not in runs(gpu["record"]):
+        yield "record looks elsewhere for what it has made"
 
 
 def what_was_made_is_kept_when_a_step_fails(workflows: Workflows) -> Iterator[str]:
     gpu = workflows["gpu.yml"]["jobs"]
     wanted = {
         "gpu-tests": ("test", ".cache/gpu-tests/report-*.json*"),
-        "recordings": ("record", "moved.md", "examples/**/*.ipynb", "examples/**/.*.failed"),
+        "recordings": ("record", "moved.md", "recordings"),
     }
     for artifact, (job, *paths) in wanted.items():
         found = [
@@ -369,11 +371,12 @@ PLANTED: dict[Callable[[Workflows], Iterator[str]], list[tuple[str, str, str]]] 
         ("gpu.yml", "make record NAME=--stale", "make record"),
         ("gpu.yml", "make record", "make live"),
         ("gpu.yml", "make moved", "make digests"),
+        ("gpu.yml", "--porcelain -- recordings)", "--porcelain -- examples)"),
     ],
     what_was_made_is_kept_when_a_step_fails: [
         ("gpu.yml", "        if: always()\n        with:\n          name: recordings\n", "        with:\n          name: recordings\n"),
         ("gpu.yml", "        if: always()\n        with:\n          name: gpu-tests\n", "        with:\n          name: gpu-tests\n"),
-        ("gpu.yml", "            examples/**/.*.failed\n", ""),
+        ("gpu.yml", "            recordings\n", ""),
         ("gpu.yml", "          include-hidden-files: true\n", ""),
     ],
     what_was_recorded_is_attested_elsewhere: [

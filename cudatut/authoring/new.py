@@ -104,7 +104,7 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
             continue
         if chapter.name.startswith(f"{name}_"):
             raise NewChapterError(
-                f"the files of {chapter.name} begin with '{name}_' and would be taken for this chapter's: "
+                f"the examples of {chapter.name} begin with '{name}_' and would be taken for this chapter's: "
                 "choose another name"
             )
         if same := [lang for lang, title in titles.items() if chapter.title[lang] == title]:
@@ -113,7 +113,8 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
             )
     if new_name := catalog.renamed().get(name):
         raise NewChapterError(f"'{name}' is what {new_name} was called: choose another name")
-    wanted = [*_wanted(files), files.exercises_notebook]
+    own = files.code([chapter.name for chapter in contents.chapters(parts)])
+    wanted = dict.fromkeys([*_wanted(files), files.exercises_notebook, *own])
     if there := [paths.shown(path) for path in wanted if path.exists()]:
         raise NewChapterError(
             f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already and nothing was written: "
@@ -126,6 +127,7 @@ def _filled(kind: str, files: ChapterFiles, titles: dict[str, str]) -> bytes:
         "name": files.name,
         "part": files.part,
         "stem": files.stem,
+        "kernel": catalog.relative(files.kernel, paths.examples_dir()),
         **titles,
         "EN": _quoted(titles["en"]),
         "ZH": _quoted(titles["zh"]),

@@ -1,6 +1,6 @@
 """Ladders: kernels that solve one problem, each a step from the one before, checked and timed together.
 
-A part that climbs has a `ladder.py` among its examples, which says how any of its rungs is
+A part that climbs has a folder `ladder` among its examples, with its rungs and a `ladder.py`, which says how any of them is
 launched, checked and compared. A rung is a `.cu` file; what its launch needs to know stands in the file itself:
 
     // @rung 30 kernel=reduce_sequential block=256 blocks=64,128,256,512,1024 per_thread=1
@@ -11,7 +11,7 @@ depend on.
 Of a template the line names the instance to launch, without blanks: `kernel=gemm<128,256,16>`.
 """
 
-import importlib.util
+import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cudatut import paths
+from cudatut import catalog, paths
 from cudatut.errors import CudatutError
 from cudatut.gpu.bench import bench
 from cudatut.gpu.kernel import Kernel
@@ -100,7 +100,7 @@ def read_rung(path: str | Path) -> Rung:
 class Ladder:
     """The rungs of one part, in order.
 
-    part: folder of the examples ('reduction'), whose `.cu` files with a place are the rungs.
+    part: folder of the examples ('reduction'); the `.cu` files with a place in its folder `ladder` are the rungs.
     problem: makes an instance from keyword arguments. It has `bytes` and `flops` for `ct.bench`, one of them None;
     `launcher(rung)`, which gives a callable that solves it once; `check(rung)`, which solves it and compares with the
     reference; and `vendors()`, the vendor's solutions by name.
@@ -125,13 +125,13 @@ class Ladder:
         """The rungs' names in their order. Raises RungError for two at one place."""
         places: dict[int, str] = {}
         # Looked at, not noted as read: a recording depends on the rungs that it used, not on those that there are.
-        for file in sorted((paths.examples_dir() / self.part).glob("*.cu")):
+        for file in sorted(folder_of(self.part).glob("*.cu")):
             line = _RUNG.search(file.read_text(encoding="utf-8"))
             if line and line[1]:
                 other = places.setdefault(int(line[1]), file.stem)
                 if other != file.stem:
                     raise RungError(
-                        f"{self.part}/{other}.cu and {self.part}/{file.name} both stand at {line[1]} on the ladder"
+                        f"{catalog.shown(file.with_stem(other))} and {catalog.shown(file)} both stand at {line[1]} on the ladder"
                     )
         return tuple(places[place] for place in sorted(places))
 
@@ -140,7 +140,8 @@ class Ladder:
             raise RungError(
                 f"the ladder '{self.part}' has no rung '{name}'; it has {', '.join(self.names)}"
             )
-        return read_rung(f"{self.part}/{name}.cu")
+        file = folder_of(self.part) / f"{name}.cu"
+        return read_rung(catalog.relative(file, paths.examples_dir()))
 
     def upto(self, last: str) -> list[Rung]:
         """The rungs from the first up to and including `last`."""
@@ -174,7 +175,8 @@ class Ladder:
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
-    files = sorted(paths.examples_dir().glob("*/ladder.py"))
+    root = paths.examples_dir()
+    files = sorted([*root.glob("*/ladder.py"), *root.glob("*/ladder/ladder.py")])
     ladders = {ladder.name: ladder for ladder in (_module(file).LADDER for file in files)}
     for ladder in ladders.values():
         if name in (ladder.name, ladder.part):
@@ -184,25 +186,26 @@ def load_ladder(name: str) -> Ladder:
 
 
 def shared(name: str) -> ModuleType:
-    """The module examples/<name>.py, such as "basics/ladder", for another part that builds on it.
+    """The module examples/<name>.py, such as "gemm/sgemm", for another part that builds on it.
 
-    It finds the modules beside it by their names, as it does in an example of its own part.
+    It finds the modules beside it by their names, as it does in an example of its own part. Raises FileNotFoundError.
     """
-    return _module(paths.examples_dir() / f"{name}.py")
+    file = paths.examples_dir() / f"{name}.py"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no module {catalog.shown(file)}")
+    return _module(file)
+
+
+def folder_of(part: str) -> Path:
+    """Where the rungs of a part lie: in its folder `ladder`, if it has one."""
+    own = paths.examples_dir() / part / "ladder"
+    return own if own.is_dir() else own.parent
 
 
 def _module(file: Path) -> ModuleType:
-    name = f"cudatut_{file.stem}_{file.parent.name}"
-    if name not in sys.modules:
-        spec: Any = importlib.util.spec_from_file_location(name, file)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        sys.path.insert(0, str(file.parent))
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]  # half a module
-            raise
-        finally:
-            sys.path.remove(str(file.parent))
-    return sys.modules[name]
+    name = catalog.relative(file.with_suffix(""), paths.examples_dir()).replace("/", ".")
+    sys.path.insert(0, str(file.parent))
+    try:
+        return importlib.import_module(f"cudatut.book.{name}")
+    finally:
+        sys.path.remove(str(file.parent))

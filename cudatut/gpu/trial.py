@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cudatut import paths
 from cudatut.gpu.device import activate, require
-from cudatut.gpu.ladder import Rung, RungError, load_ladder, read_rung
+from cudatut.gpu.ladder import Rung, RungError, folder_of, load_ladder, read_rung
 from cudatut.gpu.profile import profile
 from cudatut.results import Benchmark, Profile, show
 
@@ -90,7 +89,7 @@ def launch_once(ladder_name: str, file: str) -> None:
 def _readers_rung(ladder_name: str, file: str) -> Rung:
     """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
     path, ladder = Path(file), load_ladder(ladder_name)
-    part = paths.examples_dir() / ladder.part
+    part = folder_of(ladder.part)
     if path.suffix != ".cu":
         raise RungError(
             f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"

@@ -6,11 +6,12 @@ autotuning, gemm/tuner.py.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from cudatut import paths
+from cudatut import catalog, paths
 from cudatut.gpu.device import activate, device, require
-from cudatut.gpu.ladder import RungError, load_ladder, shared
+from cudatut.gpu.ladder import RungError, folder_of, load_ladder, shared
 
 SHOWN = 12  # of the ranking
 
@@ -56,15 +57,21 @@ def ranking(heats: Sequence[Any], most: int = SHOWN) -> list[str]:
 
 
 def _space(name: str) -> Any:
-    folders = sorted(file.parent for file in paths.examples_dir().glob("*/autotuning_space.py"))
-    known = ", ".join(folder.name for folder in folders)
+    root = paths.examples_dir()
+    parts = sorted(one.name for one in root.iterdir() if _space_of(one.name).is_file())
+    known = ", ".join(parts)
     try:
         ladder = load_ladder(name)
     except RungError as error:
         raise RungError(f"there is no ladder '{name}'; these can be tuned: {known}") from error
-    if ladder.part not in [folder.name for folder in folders]:
+    if ladder.part not in parts:
         raise RungError(f"the ladder '{ladder.name}' has nothing to tune; these have: {known}")
-    return shared(f"{ladder.part}/autotuning_space").SPACE
+    file = _space_of(ladder.part).with_suffix("")
+    return shared(catalog.relative(file, root)).SPACE
+
+
+def _space_of(part: str) -> Path:
+    return folder_of(part) / "autotuning_space.py"
 
 
 def _more(space: Any, size: dict[str, int], found: Any) -> list[str]:

@@ -118,14 +118,14 @@ def record_all(
 ) -> list[Outcome]:
     """Record these examples on this GPU.
 
-    slim: results and provenance alone, into results/<gpu>/, without the sanitizers: for a GPU beside the book's own.
+    slim: results and provenance alone, into recordings/<gpu>/, without the sanitizers: for a GPU beside the book's own.
     jobs: how many sanitizers, or notebooks that measure no time, run side by side (default: as many as cores, at most 15).
     Before any of them runs, refuses with UnwritableError, RecordingFailed (a cell without title), ToolMissing or
     NoGpuError. After that an example that fails does not stop the others: see the outcomes.
     """
     if not examples:
         return []
-    require_writable(examples, slim)
+    require_writable()
     _require_jupyter()
     for example in examples:
         notebook_of(example)
@@ -356,20 +356,18 @@ def is_fresh(name: str) -> bool:
     return True
 
 
-def require_writable(examples: Iterable[Example], slim: bool = False) -> None:
-    """Raises UnwritableError, naming the folder, unless every recording can be written."""
-    own = {example.notebook.parent for example in examples}
-    instead = "CUDATUT_RESULTS to a folder" if slim else "CUDATUT_EXAMPLES to a copy of examples/"
-    for folder in sorted({paths.results_dir()} if slim else own):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".cudatut-"):
-                pass
-        except OSError as error:
-            raise UnwritableError(
-                f"recordings cannot be written to {folder}: {error.strerror}. Make the checkout writable, or set "
-                f"{instead} that is"
-            ) from error
+def require_writable() -> None:
+    """Raises UnwritableError, naming the folder, unless recordings can be written."""
+    folder = paths.recordings_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".cudatut-"):
+            pass
+    except OSError as error:
+        raise UnwritableError(
+            f"recordings cannot be written to {folder}: {error.strerror}. Make the checkout writable, or set "
+            "CUDATUT_RECORDINGS to a folder that is"
+        ) from error
 
 
 def _require_jupyter() -> None:

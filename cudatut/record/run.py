@@ -87,7 +87,7 @@ def record_notebook(
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
     # The example's own cells were run by the notebook: no module, no script.
-    ways = {f"{example.name}.py": "meaning"} | report.pop("files")
+    ways = {example.file: "meaning"} | report.pop("files")
     meanings = recording.meanings(name for name, way in ways.items() if way == "meaning")
     sources = recording.hashes(ways)
     return Executed(example, notebook, report, round(duration, 1), sources, meanings)

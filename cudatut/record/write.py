@@ -28,11 +28,17 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     notebook = copy.deepcopy(executed.notebook)
     notebook.cells.insert(0, install_cell(executed.example))
     verdicts = [sanitizer.json() for sanitizer in sanitizers]
-    _keep(executed, notebook, executed.example.notebook, verdicts, {})
+    gpu, name = executed.gpu["name"], executed.example.name
+    path = recording.own_path(gpu, name)
+    _keep(executed, notebook, path, verdicts, {})
+    # An example has one whole recording, on whichever GPU, and each GPU has one of it.
+    for other in (*recording.whole_paths(name), recording.slim_path(gpu, name)):
+        if other != path:
+            other.unlink(missing_ok=True)
 
 
 def write_slim(executed: Executed) -> None:
-    """Put the results of a run on another GPU than the book's own into results/<gpu>/. Raises as `write`."""
+    """Put the results of a run on another GPU than the book's own into recordings/<gpu>/. Raises as `write`."""
     import nbformat
 
     notebook = nbformat.v4.new_notebook()

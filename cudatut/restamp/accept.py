@@ -16,7 +16,7 @@ from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import History, NoHistory, history
 from cudatut.recording import Recording
-from cudatut.restamp import machine_code, steps, todays
+from cudatut.restamp import machine_code, places, steps, todays
 from cudatut.restamp.machine_code import Compiler
 from cudatut.restamp.trees import Tree, tree
 
@@ -138,7 +138,7 @@ def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
     elif commit := past.commit(one.metadata["commit"]):
         commits = [commit]
     else:
-        commits = past.changes(one.file, at)
+        commits = places.changes(one, past, at)
     trees = (tree(past, commit) for commit in commits if commit)
     return next((then for then in trees if has_sources(one.metadata, then)), None)
 

@@ -102,7 +102,7 @@ def uncovered(source: Source) -> str:
 def uncovered_sources(recordings: Iterable[Recording]) -> list[str]:
     """The sources of recordings that do not name their kernels, of which no declared instance stands for what ran.
 
-    Each with the reason, sorted: "basics/tiled.cu: the run may set ...". What these compile to is not known, so a change
+    Each with the reason, sorted: "basics/ladder/tiled.cu: the run may set ...". What these compile to is not known, so a change
     is without effect only if it means the same. A kernel in a string counts where it includes a file, which may change.
     """
     older = (one.metadata["sources"] for one in recordings if "kernels" not in one.metadata)

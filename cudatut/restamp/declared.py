@@ -158,7 +158,7 @@ def of_file(path: Path, claimed: Sequence[str] = ("sm_75",)) -> list[Source]:
 def of_script(path: Path, requires: str = "sm_75") -> list[Source]:
     """The kernels in the strings of a .py file."""
     text = path.read_text(encoding="utf-8")
-    if "__global__" not in text or path.stem.endswith(catalog.EXERCISES):
+    if "__global__" not in text or catalog.name_of(path).endswith(catalog.EXERCISES):
         return []  # those of exercises are stubs, which test_exercises.py compiles behind their givens
     folders = (path.parent, paths.examples_dir())
     found = _of_tree(_tree(path), place(path), 1)

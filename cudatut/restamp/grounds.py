@@ -4,12 +4,14 @@ Judged from one commit to another, from what git has of both: so whoever makes a
 apply the same rule.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from cudatut import catalog
 from cudatut.fingerprint import meaning
 from cudatut.gpu.signature import kernels, parameters
 from cudatut.restamp import moves
@@ -50,10 +52,11 @@ def judge(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree)
     differ = differing(sources, now)
     if unknown := [name for name in differ if then.sha256(name) != sources[name]]:
         return Change(refused=[f"{name} was another file at the commit named" for name in unknown])
-    if shows_lines and differ:
+    judged = _Judge(metadata, differ, then, now)
+    if shows_lines and (others := [name for name in differ if not judged.lines_stay(name)]):
         reason = "changed, and outputs show the numbers of its lines"
-        return Change(refused=[f"{name} {reason}" for name in differ])
-    return _Judge(metadata, differ, then, now).change()
+        return Change(refused=[f"{name} {reason}" for name in others])
+    return judged.change()
 
 
 def differing(sources: Mapping[str, str], now: Tree) -> list[str]:
@@ -66,6 +69,7 @@ class _Judge:
 
     def __init__(self, metadata: Mapping[str, Any], differ: list[str], then: Tree, now: Tree):
         self._sources, self._meanings = metadata["sources"], metadata.get("meanings", {})
+        self._example = metadata["name"]
         self._differ, self._then, self._now = differ, then, now
         self._moved = moves.found(then, now, [name for name in differ if name not in now])
         self._placed: dict[tuple[str, str], moves.Placed] = {}
@@ -85,6 +89,21 @@ class _Judge:
         if self._moved:
             self._judge_those_that_stayed(found)
         return found
+
+    def lines_stay(self, name: str) -> bool:
+        """Whether a file was moved alone, so that its lines have the numbers and, without a folder, the name that they had."""
+        target = self._moved.get(name)
+        if target is None:
+            return False
+        before, after = self._then[name], self._now[target]
+        named = PurePosixPath(name).name == PurePosixPath(target).name
+        if name.endswith(".py"):  # an import of what moved, too, has another text
+            return (named or self._is_own(name, target)) and _lines(before) == _lines(after)
+        return named and before == after
+
+    def _is_own(self, *names: str) -> bool:
+        """Whether a file by each of these names is the script of the example, which is called by the example's name."""
+        return {catalog.name_in(one) for one in names} == {self._example}
 
     def _judge_those_that_stayed(self, found: Change) -> None:
         """Where something moved, the files that kept their text must still mean those that they meant."""
@@ -137,11 +156,15 @@ class _Judge:
     def _cannot_move(self, name: str) -> str:
         """Why a program could not find a file, or would see that it lies elsewhere; "" where neither can be."""
         text = self._then[name]
-        if _OWN_PLACE.search(text):
-            return "moved, and looks at its own place"
-        if b"@rung" in text and name.endswith(meaning.CUDA):
-            return "moved, and its ladder knows it by its name"
         target = self._moved[name]
+        # __FILE__ in what nvcc is given is its name, as it is called in its folder; in a header also its folder's.
+        same_name = name.endswith(".cu") and PurePosixPath(name).name == PurePosixPath(target).name
+        if _OWN_PLACE.search(text) and not same_name:
+            return "moved, and looks at its own place"
+        if (called := _called(name, text)) is not None:
+            return "" if _called(target, text) == called else "moved, and is called otherwise now"
+        if self._is_own(name, target):
+            return ""
         known = (self._place(one, self._then).names for one in self._naming([name]))
         return "" if any(target in names for names in known) else "moved, and no source names it"
 
@@ -166,6 +189,28 @@ class _Judge:
     def _is_program(self, name: str) -> bool:
         texts = (_text(tree, name) for tree in (self._then, self._now))
         return name.endswith(meaning.CUDA) and any(map(_PROGRAM.search, texts))
+
+
+def _called(name: str, text: bytes) -> tuple[str, str] | None:
+    """By which part and name the package finds a file, whatever folder that keeps such files in; None for most.
+
+    A rung of a ladder, a ladder, and what is searched when one is tuned.
+    """
+    part, *folders, file = name.split("/")
+    if folders not in ([], ["ladder"]):
+        return None
+    is_rung = name.endswith(".cu") and re.search(rb"^[ \t]*//[ \t]*@rung[ \t]+\d", text, re.M)
+    return (part, file) if is_rung or file in ("ladder.py", "autotuning_space.py") else None
+
+
+def _lines(text: bytes) -> tuple[int, list[tuple[int, int | None]]] | None:
+    """How many lines a module has, and on which its statements stand; None for no Python."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return None
+    stand = [(node.lineno, node.end_lineno) for node in nodes if isinstance(node, ast.stmt)]
+    return text.count(b"\n"), stand
 
 
 def _text(tree: Tree, name: str | None) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from cudatut import catalog
 from cudatut.fingerprint import meaning
 from cudatut.restamp.trees import Tree
 
@@ -35,13 +36,18 @@ class Placed:
 def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     """For each of the sources that are gone where it is now, if one of the new files can be it.
 
-    By its text, else by its meaning, else by its name. What a name alone has found must still be compared: `placed` does.
+    As moved.yml says, else by its text, its meaning or its name. What words alone have found must still be compared: `placed`
+    does. Raises CudatutError for a moved.yml that is no list of names.
     """
     if not gone:
         return {}
-    new = [name for name in now if name not in then]
+    listed = (
+        catalog.names_in(catalog.MOVED, now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
+    )
+    moved = {name: listed[name] for name in gone if listed.get(name) in now}
+    gone = [name for name in gone if name not in moved]
+    new = [name for name in now if name not in then and name not in moved.values()]
     of_text, of_name = _grouped(new, now.sha256), _grouped(new, _last)
-    moved = {}
     for name in gone:
         same_text = of_text.get(then.sha256(name), [])
         same_name = of_name.get(_last(name), [])
@@ -199,7 +205,9 @@ class _Placer(ast.NodeTransformer):
             node.value = _QUOTED.sub(self._quoted, node.value)
         elif "/" in node.value:
             for suffix in ("", ".py"):
-                if file := self._place(node.value + suffix, False):
+                file = self._place(node.value + suffix, False)
+                if file and (not suffix or catalog.name_in(file) != node.value):
+                    # An example is called by its name, wherever its script lies.
                     return ast.copy_location(ast.Constant(file.removesuffix(suffix)), node)
         return node
 

@@ -15,7 +15,7 @@ def due(one: Recording) -> tuple[str, ...]:
     """What a recording shows otherwise than today, in words; empty where it is as it would be written now."""
     outputs = (output for cell in one.cells for output in cell.outputs)
     found = []
-    if f"{one.name}.py" in one.rewritten() or any(_in_other_words(outputs)):
+    if catalog.script_in(one.name, one.rewritten()) or any(_in_other_words(outputs)):
         found.append("its results are told in today's words")
     if not one.slim and one.colab != (gpu := runs_on.colab(catalog.get(one.name).requires)):
         now, before = (name or "no GPU that Colab has" for name in (gpu, one.colab))

@@ -15,7 +15,7 @@ from cudatut import recording
 from cudatut.errors import CudatutError
 from cudatut.history import History
 from cudatut.recording import Recording
-from cudatut.restamp import accept, machine_code, older, steps
+from cudatut.restamp import accept, machine_code, older, places, steps
 from cudatut.restamp.machine_code import Compiler
 from cudatut.restamp.trees import tree
 
@@ -64,9 +64,9 @@ def _counted_by_text(one: Recording, past: History) -> Iterator[str]:
     """
     if "kernels" not in one.metadata:
         return
-    for commit in reversed(past.changes(one.file)):
+    for commit in reversed(places.changes(one, past)):
         try:
-            first = recording.parse(one.name, one.path, past.text(commit, one.file) or b"")
+            first = recording.parse(one.name, one.path, places.text(one, past, commit) or b"")
         except CudatutError:  # gone at that commit, or of an example that was called otherwise
             continue
         if first.measurement() == one.measurement():
@@ -158,7 +158,7 @@ def _make_again(
             yield f"{made.name} goes {end} {entry[end]}, which is no commit before today's"
             return
     then, now = tree(past, entry["from"]), tree(past, entry["to"])
-    raw = past.text(now.commit, one.file)
+    raw = places.text(one, past, now.commit)
     if raw is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return

@@ -102,7 +102,7 @@ def of_stub(exercise: Exercise) -> list[Stub]:
     folder = catalog.ChapterFiles(exercise.chapter).script().parent
     found = []
     for source in declared.of_python(code, f"{exercise.file}.py"):
-        source = replace(source, requires=exercise.requires, folders=(folder, folder.parent))
+        source = replace(source, requires=exercise.requires, folders=(folder, paths.examples_dir()))
         found.append(Stub(**{one.name: getattr(source, one.name) for one in fields(source)}))
     return found
 

@@ -137,8 +137,10 @@ def _files(chapters: Sequence[str]) -> list[Path]:
             files.labels,
             docs / "labels/common.yml",
         ]
-        for path in paths.examples_dir().glob(f"{files.name}*"):
+        own = (*files.folder.rglob("*"), *paths.examples_dir().glob(f"{files.name}*"))
+        for path in filter(Path.is_file, own):
             found += catalog.with_includes(path) if path.suffix == ".py" else [path]
+        found += paths.recordings_dir().glob(f"*/{files.name}*")
     return [*found, docs / "glossary.yml", docs / "contents.yml"]
 
 

@@ -117,8 +117,9 @@ def _restamp(one: dict[str, Any]) -> str:
     files = one["files"]
     known = dict.fromkeys([*_GROUNDS, *(file["ground"] for file in files.values())])
     groups = [
-        (_ground(ground), [_file(*item) for item in files.items() if item[1]["ground"] == ground])
+        (_ground(ground), names)
         for ground in known
+        for names in _files({n: file for n, file in files.items() if file["ground"] == ground})
     ]
     groups.append((text("certificate.added"), list(map(code_html, one.get("added", [])))))
     items = "".join(
@@ -133,6 +134,21 @@ def _restamp(one: dict[str, Any]) -> str:
 
 def _ground(ground: str) -> str:
     return text(f"certificate.grounds.{ground}") if ground in _GROUNDS else code_html(ground)
+
+
+def _files(files: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+    """Lists of files: of those that went into another folder together and kept their names, then all others."""
+    into: dict[str, list[str]] = {}
+    for name, entry in files.items():
+        folder, _, last = entry.get("as", "").rpartition("/")
+        if folder and last == name.rpartition("/")[2]:
+            into.setdefault(folder, []).append(name)
+    together = {folder: names for folder, names in into.items() if len(names) > 1}
+    for folder, names in together.items():
+        *most, last = map(code_html, names)
+        yield [*most, f"{last} → {code_html(f'{folder}/')}"]
+    told = {name for names in together.values() for name in names}
+    yield [_file(name, entry) for name, entry in files.items() if name not in told]
 
 
 def _file(name: str, entry: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site import highlighting, localize, missing, programs, state
@@ -76,7 +77,7 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
     if with_source:
-        title = shown.get("program", f"{name}.py")
+        title = shown.get("program", catalog.get(name).file)
         target, words = build.link(f"examples/{name}/#cell-id={cell}"), text("example.open", lang)
         link = f'<a href="{target}" title="{words}">{title}</a>'
         code = found.source

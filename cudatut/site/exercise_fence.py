@@ -92,9 +92,10 @@ def findings(page: str, file: str, lang: str) -> list[Finding]:
         words = text("exercise.heading", lang, **title)
         wanted = f"### {words} {{ #exercise-{exercise.number} }}"
         if heading != wanted:
+            script = catalog.shown(catalog.ChapterFiles(exercise.chapter).script(catalog.EXERCISES))
             said = (
                 f"the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
-                f"examples/{exercise.chapter}{catalog.EXERCISES}.py, not '{heading}'"
+                f"{script}, not '{heading}'"
             )
             found.append(Finding(file, number, said))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from cudatut import catalog
+from cudatut import catalog, paths
 from cudatut.catalog import ChapterFiles
 from cudatut.errors import CudatutError
 from cudatut.finding import Finding
@@ -79,15 +79,14 @@ def of_pages(chapter: Chapter, docs: Path) -> list[Finding]:
 def _of_code(files: ChapterFiles, names: list[str]) -> list[Finding]:
     """Findings of a chapter's scripts, kernel files and exercises."""
     found: list[Finding] = []
-    endings = catalog.ENDINGS
     scripts = [path for path in files.code(names) if path.suffix == ".py"]
-    if all(path.stem.endswith(endings) for path in scripts):
+    if all(catalog.name_of(path).endswith(catalog.ENDINGS) for path in scripts):
         how = "write the chapter's example, as docs/en/contributing.md says under 'The example'"
         found.append(finding(files.script(), 0, f"this file is missing: {how}"))
     for path in files.code(names):
         if path.suffix != ".py":
             found += rules_of_examples.of_kernel_file(path)
-        elif not path.stem.endswith(catalog.EXERCISES) and not _is_module(path, files):
+        elif path != files.script(catalog.EXERCISES) and not _is_module(path, files):
             found += rules_of_examples.of_example(path)
     found += rules_of_exercises.of_chapter(files.name)
     with suppress(
@@ -104,13 +103,13 @@ def _is_module(path: Path, files: ChapterFiles) -> bool:
 
 
 def _concerns(one: Finding, files: ChapterFiles) -> bool:
-    return one.file in (f"docs/labels/{files.labels.name}", f"examples/{files.name}_exercises.py")
+    return one.file in map(paths.shown, (files.labels, files.script(catalog.EXERCISES)))
 
 
-def left_to_write(paths: list[Path]) -> list[Finding]:
+def left_to_write(files: list[Path]) -> list[Finding]:
     """What a new chapter's files still leave to the author."""
     found = []
-    for path in (path for path in paths if path.is_file()):
+    for path in filter(Path.is_file, files):
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
             for mark in MARKS:
                 if mark in line:

@@ -45,7 +45,7 @@ def stand_in(name: str, reason: str) -> StandIn:
         "requires": example.requires,
         "sources": dict.fromkeys(example.sources(), ""),
     }
-    return StandIn(example.name, example.notebook, metadata, cells, reason=reason)
+    return StandIn(example.name, example.path, metadata, cells, reason=reason)
 
 
 def note_html(record: StandIn, lang: str) -> str:

@@ -63,7 +63,7 @@ def _recorded() -> list[Recording]:
         build.report(error)
         return []
     for file in orphans:
-        build.report(f"results/{file} belongs to no example: remove it")
+        build.report(f"recordings/{file} belongs to no example: remove it")
     for name in names:
         if shown is None or name in shown:
             try:
@@ -215,12 +215,14 @@ def write_files(records: Iterable[Recording], site: Path) -> None:
     for name, source in state.current().programs.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(source + "\n", encoding="utf-8")
-    # Each once: most examples read headers and modules that others read too.
-    for name in {name for one in records for name in (*files(one), f"{one.name}.ipynb")}:
+    # Each once: most examples read headers and modules that others read too. And where it lay before, for old links.
+    offered = {name: root / name for one in records for name in files(one)}
+    offered |= {old: root / new for old, new in catalog.moved().items() if new in offered}
+    notebooks = {f"{one.name}.ipynb": one.path for one in records if one.path.suffix == ".ipynb"}
+    for name, path in (offered | notebooks).items():
         target = site / "examples" / name
-        if (root / name).is_file():  # a stand-in has no notebook
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / name, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
 
 
 def files(record: Recording) -> list[str]:
@@ -235,7 +237,7 @@ def files(record: Recording) -> list[str]:
                 f"the recording of {record.name} names the file {name!r}, which is no name of a file below examples/: "
                 f"`python -m cudatut record {record.name}`"
             )
-    own = f"{record.name}.py"
+    own = catalog.relative(catalog.path_of(record.name), paths.examples_dir())
     offered = (name for name in record.metadata["sources"] if name.endswith(_OFFERED))
     return sorted(offered, key=lambda name: (name != own, name))
 
@@ -281,10 +283,15 @@ def _links(record: Recording) -> str:
 
 
 def colab_url(name: str) -> str:
-    """Address that opens a recording in Colab, which fetches it from the repository."""
+    """Address that opens a recording, or the notebook of a chapter's exercises, in Colab, which fetches it from the repository."""
     colab = "https://colab.research.google.com/github/"
     repository = state.current().repo_url.replace("https://github.com/", colab)
-    return f"{repository}/blob/main/examples/{quote(name)}.ipynb"
+    path = catalog.path_of(name).with_suffix(".ipynb")
+    if not name.endswith(catalog.EXERCISES):
+        path = recording.whole_path(name) or path
+    return (
+        f"{repository}/blob/main/{quote(path.relative_to(paths.examples_dir().parent).as_posix())}"
+    )
 
 
 def index() -> str:

@@ -44,7 +44,7 @@ def of_docs(docs: Path) -> Iterator[tuple[Path, int, str]]:
 
 def of_exercises(examples: Path) -> Iterator[tuple[Path, int, str]]:
     """File, line and text of each measurement that the header of an exercise states and does not list as given."""
-    for path in sorted(examples.glob("*/*_exercises.py")):
+    for path in sorted([*examples.glob("*/*_exercises.py"), *examples.glob("*/*/exercises.py")]):
         if header := _HEADER.match(path.read_text("utf-8", "replace")):
             # One line for the '# ---' above, so that lines are those of the file.
             yield from ((path, *one) for one in _typed("\n" + re.sub(r"(?m)^# ?", "", header[1])))

@@ -53,7 +53,7 @@ def beside(example: str, program: str) -> list[str]:
     folder of the examples on `sys.path` needs none.
     """
     root = paths.examples_dir()
-    folder = root / example.rpartition("/")[0]
+    folder = catalog.path_of(example).parent
     if any(ast.unparse(node) == "sys.path" for node in ast.walk(ast.parse(program))):
         return []
     found: dict[Path, None] = {}

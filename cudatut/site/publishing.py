@@ -18,7 +18,7 @@ _SUFFIXES = {".py", ".cu", ".cuh"}
 _README = """The examples of the book 'cudatut', {repo}
 
     python -m pip install "cudatut[gpu] @ git+{repo}"
-    python start/hello.py
+    python start/hello/chapter.py
 
 Those of the first part need only NumPy and PyCUDA, up to the cells whose names begin with check and bench. Code: MIT license.
 """

@@ -135,9 +135,9 @@ class Svg:
         return self
 
     def render(self, title: str, desc: str | None = None, cls: str = "") -> str:
-        """Return the `<svg>` element with role img, its title and, where given, its description: both are its label.
+        """Return the `<svg>` element with role img; its label is the title and, where given, the description.
 
-        No `<desc>`: it would be read after the label, which has it, and every number weighs.
+        No `<title>` or `<desc>`: the label has what they would say, and every number weighs.
         """
         attrs = {
             "class": f"ct-svg {cls}".strip(),
@@ -151,8 +151,7 @@ class Svg:
             "text-anchor": "middle",
             "font-size": SIZE,
         }
-        inner = f"<title>{escape(title, quote=False)}</title>{''.join(self._parts)}"
-        return f"<svg{_attrs(attrs)}>{inner}</svg>"
+        return f"<svg{_attrs(attrs)}>{''.join(self._parts)}</svg>"
 
     def _add(self, tag, attrs, inner=None) -> Svg:
         body = "/>" if inner is None else f">{inner}</{tag}>"

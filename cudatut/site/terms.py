@@ -199,7 +199,7 @@ def _shown(line: str, info: str) -> list[str]:
 @cache
 def _cells(example: str) -> dict[str, str]:
     """The code cells of an example's .py by their titles; none where there is no such file."""
-    path = paths.examples_dir() / f"{example}.py"
+    path = catalog.path_of(example)
     return catalog.cells(path) if path.is_file() else {}
 
 

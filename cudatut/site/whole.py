@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from cudatut import exercises
+from cudatut import catalog, exercises, paths
 from cudatut.errors import CudatutError
 from cudatut.finding import Finding
 from cudatut.site import lint, parity, references
@@ -29,7 +29,8 @@ def findings(markdown: str, file: str, lang: str, chapter: Chapter) -> list[Find
     # Of the example of its name, or of one that goes on from it: a module `cutlass` would hide the package.
     own = re.compile(rf"{chapter.name}(_(?!solutions#|exercises#|claims#)\w+)?#")
     if not any(own.match(text) for info, text in shown if info.split(" ")[0] == "example"):
-        said = f"no cell of examples/{chapter.name}.py is shown: show one in a fence ```example"
+        script = paths.shown(catalog.ChapterFiles(chapter.name).script())
+        said = f"no cell of {script} is shown: show one in a fence ```example"
         found.append(Finding(file, 0, said))
     found += [Finding(file, 0, said) for said in _exercises(markdown, chapter.name)]
     if chapter.part == "start":

@@ -12,12 +12,12 @@ import numpy as np
 
 import cudatut as ct
 
-BASICS = ct.shared("basics/ladder")
+BASICS = ct.shared("basics/ladder/ladder")
 
 EARLIER = (
-    "basics/naive_columns.cu",
-    "basics/tiled.cu",
-    "basics/thread_tile.cu",
+    "basics/ladder/naive_columns.cu",
+    "basics/ladder/tiled.cu",
+    "basics/ladder/thread_tile.cu",
 )
 FINAL, TENSOR_MAPS = "gemm/final.cu", "gemm/tma.cu"
 

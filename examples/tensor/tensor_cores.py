@@ -35,7 +35,7 @@ from statistics import median
 
 import cublas_types
 
-BASICS = ct.shared("basics/ladder")
+BASICS = ct.shared("basics/ladder/ladder")
 GEMM = ct.shared("gemm/ladder")
 loops = ct.shared("gemm/loops")  # the reader of machine code
 

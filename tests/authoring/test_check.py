@@ -55,14 +55,16 @@ def test_a_newcomers_chapter_from_new_to_nothing_to_mend(chapter, cached, monkey
     out, err = capsys.readouterr()
     *notes, end = out.splitlines()
     assert end == f"{NAME}: nothing to mend"
-    assert [note.partition(": examples/")[0] for note in notes] == ["note: without outputs"] * 2
+    assert [note.partition(": recordings/")[0] for note in notes] == ["note: without outputs"] * 2
     assert "building the pages" in err and f"compiling {KERNEL}" in err
 
 
 FILES = ChapterFiles(NAME)
 EN, ZH = f"docs/en/{NAME}.md", f"docs/zh/{NAME}.md"
-KERNEL, SCRIPT = f"examples/{NAME}.cu", f"examples/{NAME}.py"
-BEGUN, SOLVED = f"examples/{NAME}_exercises.py", f"examples/{NAME}_solutions.py"
+KERNEL, SCRIPT, BEGUN, SOLVED = (
+    f"examples/{NAME}/{file}"
+    for file in ("saxpy2.cu", "chapter.py", "exercises.py", "solutions.py")
+)
 FIGURE, TABLE = f"docs/figures/{NAME}.py", "docs/contents.yml"
 
 # What is planted where, where it has to be found, and what is said of it.

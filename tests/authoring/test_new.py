@@ -96,9 +96,15 @@ def test_what_is_refused_changes_nothing(small_book, name, titles, said):
 
 
 @pytest.mark.parametrize(
-    "there", [f"examples/{NAME}.cu", f"docs/zh/{NAME}.md", "docs/labels/basics_warps.yml"]
+    "there",
+    [
+        *(f"examples/{NAME}/{file}" for file in ("warps.cu", "chapter.py", "own.py", "own.cuh")),
+        *(f"examples/{NAME}.cu", f"examples/{NAME}_claims.py"),  # such as a flat part has
+        *(f"docs/zh/{NAME}.md", "docs/labels/basics_warps.yml"),
+    ],
 )
 def test_a_file_that_is_there_stays_as_it_is(small_book, there):
+    (small_book / there).parent.mkdir(exist_ok=True)
     (small_book / there).write_text("mine")
     before = files_of(small_book)
     with pytest.raises(NewChapterError, match=f"{there} is there already and nothing was written"):

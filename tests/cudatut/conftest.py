@@ -101,7 +101,7 @@ class Book:
                     "title": example.title,
                     "requires": example.requires,
                     "sources": {
-                        f"{name}.py": recording.source_hash(self.root / f"{name}.py"),
+                        example.file: recording.source_hash(example.path),
                     },
                     "gpu": dict(GPU),
                     "toolchain": {
@@ -144,7 +144,15 @@ class Book:
             for output in _shown(notebook):
                 with suppress(ValueError, KeyError):  # one that cannot be shown
                     output["data"] |= _bundle(output["data"][MIME])
-        return self._signed(name, notebook, self.root / f"{name}.ipynb")
+        gpu = GPU["name"]
+        with suppress(TypeError, KeyError, AttributeError):  # one that does not say
+            gpu = str(notebook["metadata"]["cudatut"]["gpu"]["name"])
+        return self._signed(name, notebook, self.whole(name, gpu))
+
+    @staticmethod
+    def whole(name: str, gpu: str = GPU["name"]) -> Path:
+        """Where the whole recording of an example lies."""
+        return recording.own_path(gpu, name)
 
     def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
         """Write a slim recording of another GPU, likewise."""
@@ -170,7 +178,8 @@ class Book:
 
     def _rewrite(self, name: str, notebook: dict) -> None:
         """Give an example the cells of a notebook, if its own are others."""
-        path = self.root / f"{name}.py"
+        example = catalog.get(name)
+        path = example.path
         text = path.read_text(encoding="utf-8")
         wanted = [
             (cell["id"], cell["cell_type"], "".join(cell["source"]))
@@ -188,8 +197,8 @@ class Book:
                 new += f"# %% {title}\n{source}\n"
         path.write_text(new, encoding="utf-8")
         sources = notebook["metadata"]["cudatut"]["sources"]
-        if sources[f"{name}.py"] == before:
-            sources[f"{name}.py"] = recording.source_hash(path)
+        if sources[example.file] == before:
+            sources[example.file] = recording.source_hash(path)
 
     def _signed(self, name: str, notebook: dict, path: Path) -> Path:
         with suppress(CudatutError):  # one too damaged to have a digest

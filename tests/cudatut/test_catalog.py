@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ def test_header(book):
     assert example.name == "start/add"
     assert example.title == {"en": "Vector add", "zh": "向量加法"}
     assert (example.requires, example.timeout_s) == ("sm_90a", 7.0)
-    assert example.notebook == book.root / "start" / "add.ipynb"
+    assert example.file == "start/add.py"
 
 
 def test_sorted_without_shared_modules_and_hidden_folders(book):
@@ -135,6 +136,177 @@ def test_get(book, name):
     assert catalog.get(name).name == "a/add"
 
 
+# --- names and places --------------------------------------------------------------------------------------------
+
+NAMES = {
+    "start/add.py": "start/add",
+    "start/add_claims.py": "start/add_claims",
+    "llm/softmax/chapter.py": "llm/softmax",
+    "llm/softmax/claims.py": "llm/softmax_claims",
+    "llm/softmax/rows_of_two.py": "llm/softmax_rows_of_two",
+    "llm/engine/model/chapter.py": "llm/engine/model/chapter",  # of a package, not of a chapter
+    "tools.py": "tools",
+}
+
+
+@pytest.mark.parametrize(("file", "name"), NAMES.items())
+def test_a_name_and_its_place_lead_to_each_other(book, file, name):
+    path = book.file(file, "")
+    assert catalog.name_in(file) == catalog.name_of(path) == name
+    assert catalog.path_of(name) == path
+
+
+def test_where_an_example_would_lie(book):
+    assert catalog.path_of("llm/softmax") == book.root / "llm/softmax/chapter.py"
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_the_longest_folder_that_fits_is_an_examples(book, flat):
+    """`a/x_y_z` may be x_y_z.py, z.py of the chapter x_y, or y_z.py of the chapter x: where only some are there, one is it."""
+    book.file("a/x/y_z.py", "")
+    assert catalog.path_of("a/x_y_z") == book.root / "a/x/y_z.py"
+    book.file("a/x_y/z.py", "")
+    assert catalog.path_of("a/x_y_z") == book.root / "a/x_y/z.py"
+    if flat:
+        book.file("a/x_y_z.py", "")
+    assert catalog.path_of("a/x_y_z").relative_to(book.root).as_posix() == (
+        "a/x_y_z.py" if flat else "a/x_y/z.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "name"),
+    [
+        ("a/x", "a/x/chapter", "a/x"),
+        ("a/x/claims", "a/x_claims", "a/x_claims"),
+        ("a/x/y_z", "a/x_y/z", "a/x_y_z"),
+    ],
+)
+def test_two_of_one_name_are_refused_with_both_places(book, one, two, name):
+    book.example(one)
+    book.file(f"{two}.py", "")  # a module, too, is run by its name
+    with pytest.raises(CudatutError) as caught:
+        catalog.examples()
+    first, second = sorted([Path(f"examples/{one}.py"), Path(f"examples/{two}.py")])
+    said = f"{first.as_posix()} and {second.as_posix()} are both called {name}: "
+    assert str(caught.value) == f"{said}give one of them another name"
+
+
+def test_no_two_files_of_the_book_have_one_name():
+    assert len(catalog.examples(drafts=True)) > 100
+
+
+@pytest.fixture
+def chapter(book):
+    """A chapter in a folder of its own, which it was not always in."""
+    book.example("a/add/chapter")
+    book.example("a/add/claims")
+    book.file("a/add/exercises.py", "# %% stub-1\n")
+    for kernel in ("add", "add_wide", "other"):
+        book.file(f"a/add/{kernel}.cu", "")
+    moved = {"add.py": "chapter.py", "add_claims.py": "claims.py", "add.cu": "add.cu"}
+    lines = [f"a/{old}: a/add/{new}\n" for old, new in moved.items()]
+    book.file("moved.yml", "".join(lines) + "a/sums_claims.py: a/add/claims.py\n")
+    return book
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("a/add", "a/add"),
+        ("a/add/chapter.py", "a/add"),
+        ("./examples/a/add/chapter.py", "a/add"),
+        ("examples\\a\\add\\chapter.py", "a/add"),
+        ("a/add/add.cu", "a/add"),
+        ("recordings/nvidia-h200/a/add.ipynb", "a/add"),
+        ("a/add_claims", "a/add_claims"),
+        ("examples/a/add/claims.py", "a/add_claims"),
+        # As it was before it moved.
+        ("examples/a/add.py", "a/add"),
+        ("a/add.cu", "a/add"),
+        ("a/add.ipynb", "a/add"),
+        ("a/add_claims.py", "a/add_claims"),
+        ("a/sums_claims.py", "a/add_claims"),
+    ],
+)
+def test_what_may_be_typed_for_an_example_in_a_folder(chapter, typed, name):
+    assert catalog.get(typed).name == name
+
+
+@pytest.mark.parametrize("typed", ["a/add/other.cu", "a/add/gone.py", "a/add/chapter", "a/chapter"])
+def test_what_is_no_examples_place(chapter, typed):
+    if typed == "a/add/chapter":  # the path without its ending is as good
+        assert catalog.get(typed).name == "a/add"
+        return
+    with pytest.raises(catalog.UnknownExampleError):
+        catalog.get(typed)
+
+
+def test_a_kernel_is_called_as_its_example(chapter):
+    assert catalog.plain("a/add/add_wide.cu") == "a/add_wide"
+
+
+def test_the_exercises_of_a_folder_are_no_example(chapter):
+    assert [example.name for example in catalog.examples()] == ["a/add", "a/add_claims"]
+    for typed in ("a/add_exercises", "a/add/exercises.py", "a/add/exercises.ipynb"):
+        with pytest.raises(catalog.UnknownExampleError, match="exercise a/add` lists them"):
+            catalog.get(typed)
+
+
+def test_the_sources_of_an_example_in_a_folder(book):
+    book.example(
+        "a/add/chapter",
+        "# %% setup\nfrom cudatut.book.a.tools import (\n    first,  # of two\n    second,\n)\n"
+        "from cudatut.book.a import ladder\nimport beside\n"
+        'k = Kernel("a/add/add.cu", "add")\nct.profile("b/other", "add", [])\n',
+    )
+    for name in (
+        "a/tools/first.py",
+        "a/tools/second.py",
+        "a/tools/__init__.py",
+        "a/ladder.py",
+        "a/add/beside.py",
+    ):
+        book.file(name, "")
+    book.file("a/add/add.cu", '#include "beside.cuh"\n#include "a/shared.cuh"\n')
+    book.file("a/add/beside.cuh", "")
+    book.file("a/shared.cuh", "")
+    book.example("b/other/chapter")
+    assert catalog.get("a/add").sources() == [
+        *("a/add/add.cu", "a/add/beside.cuh", "a/add/beside.py", "a/add/chapter.py"),
+        *("a/ladder.py", "a/shared.cuh", "a/tools/first.py"),
+        *("a/tools/second.py", "b/other/chapter.py"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["- a\n", "a: 1\n", "a: [b]\n", "1: b\n"])
+def test_what_is_no_list_of_moves_is_refused(book, text):
+    book.file("moved.yml", text)
+    with pytest.raises(CudatutError, match="moved.yml: each line must be 'old name: new name'"):
+        catalog.get("a/add")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("a/add*", []),
+        ("a/add", ["a/add_claims"]),
+        ("a/add_claims", ["a/add"]),
+        ("a/ad", ["a/add", "a/add_claims"]),
+    ],
+)
+def test_drafts_in_a_folder(chapter, pattern, left):
+    chapter.file("drafts.txt", f"{pattern}\n")
+    assert [example.name for example in catalog.examples()] == left
+    assert catalog.matches("a/add/claims.py", [pattern]) == ("a/add_claims" not in left)
+
+
+def test_what_moved_is_there_and_no_more_where_it_was():
+    root = catalog.paths.examples_dir()
+    for old, new in catalog.moved().items():
+        assert (root / new).is_file() and not (root / old).exists(), (old, new)
+
+
 @pytest.mark.parametrize(
     "name", ["first_kernel", "start/frist_kernel", "strat/first_kernel", "first_kernels"]
 )
@@ -234,6 +406,8 @@ def test_the_files_of_a_chapter(book):
         "a/error": ["error.py"],
     }
     files = catalog.ChapterFiles("a/errors")
+    assert files.script(catalog.SOLUTIONS) == book.root / "a/errors_solutions.py"
+    assert files.exercises_notebook == book.root / "a/errors/exercises.ipynb"  # of no exercises.py
     assert all(
         catalog.matches(f"a/{name}.py", list(files.drafts)) is mine
         for name, mine in (("errors", True), ("errors_solutions", True), ("error", False))
@@ -243,4 +417,47 @@ def test_the_files_of_a_chapter(book):
     assert (files.figures, files.labels) == (
         root / "figures/a/errors.py",
         root / "labels/a_errors.yml",
+    )
+
+
+def test_the_files_of_a_chapter_in_its_folder(book):
+    """All that lies in its folder is the chapter's, and what a flat part would have beside it; what is not there yet
+    belongs into the folder.
+    """
+    for name in ("errors/chapter", "errors/claims", "errors_more/chapter", "ladder/ladder"):
+        book.example(f"a/{name}")
+    for name in (
+        "errors/step.cu",
+        "errors/deep/step.cuh",
+        "errors_one.cu",
+        "errors/exercises.ipynb",
+    ):
+        book.file(f"a/{name}", "")
+    names = ["a/errors", "a/errors_more", "a/warps"]
+    found = {
+        name: [catalog.relative(p, book.root / "a") for p in catalog.ChapterFiles(name).code(names)]
+        for name in names
+    }
+    assert found == {
+        "a/errors": [
+            *("errors/chapter.py", "errors/claims.py", "errors/deep/step.cuh", "errors/step.cu"),
+            "errors_one.cu",
+        ],
+        "a/errors_more": ["errors_more/chapter.py"],
+        "a/warps": [],
+    }
+    files, folder = catalog.ChapterFiles("a/errors"), book.root / "a/errors"
+    assert [files.script(ending) for ending in ("", "_claims", catalog.EXERCISES)] == [
+        folder / file for file in ("chapter.py", "claims.py", "exercises.py")
+    ]
+    assert files.kernel == folder / "errors.cu"
+    assert files.exercises_notebook == folder / "exercises.ipynb"
+    assert all(
+        catalog.matches(f"a/{file}", list(files.drafts)) is mine
+        for file, mine in (
+            ("errors/chapter.py", True),
+            ("errors/exercises.py", True),
+            ("errors/step.cu", True),
+            ("error/chapter.py", False),
+        )
     )

@@ -56,7 +56,7 @@ def good(book):
 
 
 def read(notebook, name=NAME):
-    path = recording.paths.examples_dir() / f"{name}.ipynb"
+    path = recording.own_path("NVIDIA Test", name)
     raw = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
     return recording.parse(name, path, raw)
 
@@ -65,7 +65,11 @@ def refused(notebook, *says):
     with pytest.raises(recording.DamagedRecordingError) as caught:
         read(notebook)
     message = str(caught.value)
-    for part in (f"examples/{NAME}.ipynb is no recording", f"cudatut record {NAME}", *says):
+    for part in (
+        f"recordings/nvidia-test/{NAME}.ipynb is no recording",
+        f"cudatut record {NAME}",
+        *says,
+    ):
         assert part in message
     assert message.isprintable(), "one line, without what a terminal would obey"
 
@@ -312,7 +316,9 @@ def test_no_damage_ends_in_a_traceback(data, good, book):
         recording.good(made)
         made.rewritten(), made.outdated(), made.shows_lines(), made.file
     except CudatutError as error:
-        assert f"examples/{NAME}.ipynb" in str(error) and f"cudatut record {NAME}" in str(error)
+        assert f"recordings/nvidia-test/{NAME}.ipynb" in str(
+            error
+        ) and f"cudatut record {NAME}" in str(error)
         assert "\n" not in str(error)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import cli
+from cudatut import cli, recording
 from cudatut.errors import CudatutError, NoGpuError
 from cudatut.gpu import device, sanitizer
 from cudatut.record import recorder
@@ -33,7 +33,7 @@ def states(book):
     failed = book.notebook("a/failed")
     failed["metadata"]["cudatut"]["sanitizers"][0]["errors"] = 1
     book.recorded("a/failed", failed)
-    book.file("a/damaged.ipynb", "{")
+    book.file(book.whole("a/damaged"), "{")
     return book
 
 
@@ -79,7 +79,7 @@ def test_status(states, capsys):
     assert "examples/a/stale.py changed" in out and "memcheck found 1 error" in out
     assert (
         "cut short" in out
-        and "a/never.ipynb is not there: the example has not been recorded" in out
+        and "recordings/<gpu>/a/never.ipynb is not there: the example has not been recorded" in out
         and "a/fresh" not in out
     )
     assert "4 recordings need a GPU: `python -m cudatut record --stale`" in out
@@ -90,7 +90,7 @@ def test_an_edited_recording_is_named(book, capsys):
     edit_the_time(book.recorded("a/add"))
     assert cli.main(["status"]) == 1
     out = capsys.readouterr().out
-    assert "examples/a/add.ipynb was edited after it was recorded" in out
+    assert "recordings/nvidia-test/a/add.ipynb was edited after it was recorded" in out
     assert "`python -m cudatut record a/add`" in out and len(out.splitlines()) < 10
     assert cli.main(["list"]) == 0
     assert " edited " in capsys.readouterr().out
@@ -252,7 +252,7 @@ def test_record_without_gpu(book, no_gpu, capsys):
     assert cli.main(["record"]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("cudatut: ") and "Traceback" not in captured.err
-    assert not (book.root / "a/x.ipynb").exists()
+    assert recording.whole_path("a/x") is None
 
 
 def test_debug_shows_the_traceback(book, no_gpu, monkeypatch):

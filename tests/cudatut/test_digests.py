@@ -17,6 +17,8 @@ def recorded(book):
     def read(change=lambda notebook, metadata: None):
         notebook = book.notebook("a/x")
         change(notebook, notebook["metadata"]["cudatut"])
+        for other in recording.whole_paths("a/x"):
+            other.unlink()
         book.recorded("a/x", notebook, agree=False)
         return recording.load("a/x")
 
@@ -97,14 +99,14 @@ def test_the_lines_are_those_of_sha256sum(recorded, book):
     one = recorded()
     book.slim("a/x")
     lines = list(digests.lines(recording.every()))
-    raw = (book.root / "a/x.ipynb").read_bytes()
+    raw = one.path.read_bytes()
     assert lines[:2] == [
         f"{hashlib.sha256(one.measured()).hexdigest()}  a/x",
-        f"{hashlib.sha256(raw).hexdigest()}  examples/a/x.ipynb",
+        f"{hashlib.sha256(raw).hexdigest()}  recordings/nvidia-test/a/x.ipynb",
     ]
     assert [line.partition("  ")[2] for line in lines[2:]] == [
         "nvidia-other/a/x",
-        "results/nvidia-other/a/x.json",
+        "recordings/nvidia-other/a/x.json",
     ]
 
 
@@ -117,7 +119,12 @@ def test_the_command_prints_them(recorded, book, capsys):
     book.recorded("a/other")
     assert cli.main(["digests"]) == 0
     names = [line.split("  ")[1] for line in capsys.readouterr().out.splitlines()]
-    assert names == ["a/other", "examples/a/other.ipynb", "a/x", "examples/a/x.ipynb"]
+    assert names == [
+        "a/other",
+        "recordings/nvidia-test/a/other.ipynb",
+        "a/x",
+        "recordings/nvidia-test/a/x.ipynb",
+    ]
     assert cli.main(["digests", "a/x"]) == 0
     assert capsys.readouterr().out.count("\n") == 2
 

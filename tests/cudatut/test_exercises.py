@@ -336,6 +336,25 @@ def test_ctrl_c_is_no_failure(chapter):
         raise KeyboardInterrupt
 
 
+def test_a_chapter_in_a_folder(chapter):
+    """Its files have other names, and its exercises those that they had."""
+    root = chapter.root / "start"
+    (root / "add").mkdir()
+    for name in ("exercises", "solutions"):
+        (root / f"add_{name}.py").rename(root / f"add/{name}.py")
+    assert exercises.chapters() == ["start/add"]
+    for typed in ("start/add", "add"):
+        assert exercises.get(typed, 1).stub.startswith("def twice")
+    assert run(exercises.write(exercises.get("add", 1), solution=True)).returncode == 0
+    with exercises.exercise("add", 1):
+        assert str(root / "add") in sys.path
+    path, _ = exercises.committed_notebook("start/add")
+    assert path == root / "add" / "exercises.ipynb"
+    (root / "add/solutions.py").write_text("")
+    with pytest.raises(CudatutError, match=r"examples/start/add/solutions\.py has no cell"):
+        _ = exercises.get("start/add", 1).check
+
+
 def test_modules_beside_the_solution_are_found(chapter):
     chapter.file("start/beside_it.py", "ANSWER = 42\n")
     solutions = SOLUTIONS.replace(

@@ -72,8 +72,9 @@ def test_files(repository):
     assert known.blob(listed["examples/a b.py"]) == text.encode()
     assert known.files(first, "nothing") == {}
     assert known.changes("examples/c") == [second, first]
-    assert known.changes("examples/c", first) == [first]
+    assert known.changes("examples/c", at=first) == [first]
     assert known.changes("examples/d") == []
+    assert known.changes("examples/c", "examples/a b.py", "examples/d") == [second, first]
 
 
 def test_an_object_that_the_repository_lacks(repository):

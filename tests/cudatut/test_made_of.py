@@ -39,6 +39,27 @@ def test_one_was_left_out(part, gone):
     assert problem == f"its sources lack {gone}, without which it cannot have run"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from cudatut.book.a.tools import LENGTH",
+        "from cudatut.book.a import (\n    ladder,  # its rungs\n    tools,\n)",
+        "import cudatut.book.a.tools as tools",
+    ],
+)
+def test_a_module_of_the_book_by_its_place(book, line):
+    book.file("a/tools.py", "import beside_it\n")
+    book.file("a/ladder.py", "")
+    book.file("a/beside_it.py", "")
+    book.file("a/add/chapter.py", f"{line}\n\ndef f():\n    from cudatut.book.a import lazy\n")
+    book.file("a/lazy.py", "")
+    sources = dict.fromkeys(["a/add/chapter.py", "a/ladder.py"])
+    (problem,) = made_of.problems("a/add/chapter.py", (), {"sources": sources})
+    assert problem == (
+        "its sources lack a/beside_it.py, a/tools.py, without which it cannot have run"
+    )
+
+
 def test_of_what_is_named_only_files_count(part):
     assert lacking({"a/none.cu", "a/shared.py"}) == [
         "its sources lack a/shared.py, without which it cannot have run"

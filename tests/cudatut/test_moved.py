@@ -190,7 +190,7 @@ def test_new_gone_failed_and_unreadable(made):
     assert "Recordings: 1 new, 1 gone." in text
     assert "## New\n\n- start/new\n" in text and "## Gone\n\n- start/old\n" in text
     assert "## Could not be recorded\n\n- start/add: start/add: cell 'bench' raised" in text
-    assert "## Cannot be read\n\n- examples/start/cut.ipynb is no recording" in text
+    assert "## Cannot be read\n\n- recordings/nvidia-test/start/cut.ipynb is no recording" in text
     assert "exercises" not in text
     assert "Could not be recorded" not in moved("HEAD", "HEAD", frozenset(), 0.02, None)
 
@@ -212,6 +212,36 @@ def test_another_gpu(made):
     (table,) = rows(made.told(), "nvidia-other/start/add#bench")
     assert "| 4 → 8 | 2.000× | docs/en/start/add.md:12" in table
     assert "read again" not in made.told()  # sentences have the book's own numbers
+
+
+def test_recordings_lay_elsewhere_before(made):
+    """Beside their examples, or in results/: at a commit of that time they are the same recordings."""
+    made.record(row(value=5.0))
+    root, today = made.repository.root, made.book.whole("start/add")
+    slim = made.book.slim("start/add")
+    made.repository.commit()
+    before = {today: "examples/start/add.ipynb", slim: "results/nvidia-other/start/add.json"}
+    for path, place in before.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        path.rename(root / place)
+    old = made.repository.commit()
+    for path, place in before.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (root / place).rename(path)
+    assert moved(old, None, frozenset(), 0.02, None) == moved(old, old, frozenset(), 0.02, None)
+    made.record(row(value=6.0))
+    assert "5.0 → 6.0" in moved(old, None, frozenset(), 0.02, None)
+    today.unlink()
+    slim.unlink()
+    gone = "## Gone\n\n- nvidia-other/start/add\n- start/add\n"
+    assert gone in moved(old, None, frozenset(), 0.02, None)
+
+
+def test_a_recording_on_another_gpu_is_of_the_same_example(made):
+    path = made.record()
+    made.record(lambda cell, metadata: metadata["gpu"].update(name="NVIDIA Z1"))
+    path.unlink()
+    assert "| NVIDIA Test, driver 580.1, CUDA 13.0 | NVIDIA Z1, driver" in made.told()
 
 
 def test_names(made):

@@ -21,7 +21,7 @@ def added(book):
 def refused(error, *parts):
     with pytest.raises(error) as caught:
         recording.require_good(NAME)
-    for part in (f"examples/{NAME}.ipynb", MEND, *parts):
+    for part in (f"{NAME}.ipynb", MEND, *parts):
         assert part in str(caught.value)
 
 
@@ -131,7 +131,7 @@ def test_damaged_inside(added, damage):
 
 @pytest.mark.parametrize("text", ["[]", "1", "null", '"x"'])
 def test_json_that_is_no_notebook(added, text):
-    added.file(f"{NAME}.ipynb", text)
+    added.file(added.whole(NAME), text)
     refused(recording.DamagedRecordingError, "not a notebook that cudatut made")
 
 
@@ -376,16 +376,50 @@ def test_a_cell_that_did_not_run(added):
 
 
 def test_a_file_that_cannot_be_read(added):
-    (added.root / f"{NAME}.ipynb").mkdir()
+    added.whole(NAME).mkdir(parents=True)
     refused_by = pytest.raises(recording.DamagedRecordingError, match="cannot be read")
     with refused_by:
         recording.load(NAME)
 
 
+# --- one whole recording, in the folder of its GPU -------------------------------------------------
+
+
+def test_it_is_found_whichever_gpu_made_it(added):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["gpu"]["name"] = "NVIDIA Z1"
+    path = added.recorded(NAME, notebook)
+    assert path == added.root.parent / "recordings/nvidia-z1" / f"{NAME}.ipynb"
+    assert recording.require_good(NAME).path == path == recording.whole_path(NAME)
+    assert recording.whole_path("start/*") is None  # a name, and no pattern
+
+
+def test_two_are_refused_with_both_names(added):
+    added.recorded(NAME)
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["gpu"]["name"] = "NVIDIA Z1"
+    added.recorded(NAME, notebook)
+    both = "recordings/nvidia-test/start/add.ipynb is not the only one: recordings/nvidia-z1/start/add.ipynb"
+    refused(recording.DamagedRecordingError, both)
+
+
+def test_one_of_another_gpu_than_its_folder(added):
+    path = added.recorded(NAME)
+    path.parents[1].rename(path.parents[2] / "nvidia-z1")
+    wrong = "recordings/nvidia-z1/start/add.ipynb is of another GPU than its folder, NVIDIA Test"
+    refused(recording.UnfitRecordingError, wrong)
+
+
+def test_every_has_all_that_can_be_read(added):
+    whole, slim = added.recorded(NAME), added.slim(NAME)
+    added.slim(NAME, "NVIDIA Cut").write_text("{")
+    assert [one.path for one in recording.every()] == [whole, slim]
+
+
 # --- other GPUs ------------------------------------------------------------------------------------
 
 
-OTHER = "results/nvidia-other/start/add.json"
+OTHER = "recordings/nvidia-other/start/add.json"
 
 
 def slim_refused(error, *parts, mend=f"{MEND} --slim` on the nvidia-other, or `git rm {OTHER}"):
@@ -421,11 +455,15 @@ def test_results_of_other_gpus(added):
     ],
 )
 def test_the_folder_of_a_gpu(added, gpu, folder):
-    assert recording.slim_path(gpu, NAME) == added.root.parent / "results" / folder / f"{NAME}.json"
+    root = added.root.parent / "recordings"
+    assert recording.slim_path(gpu, NAME) == root / folder / f"{NAME}.json"
+    assert recording.own_path(gpu, NAME) == root / folder / f"{NAME}.ipynb"
 
 
-def test_results_may_lie_elsewhere(added, monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDATUT_RESULTS", str(tmp_path / "mine"))
+def test_recordings_may_lie_elsewhere(added, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDATUT_RECORDINGS", str(tmp_path / "mine"))
+    assert added.recorded(NAME) == tmp_path / "mine" / "nvidia-test" / f"{NAME}.ipynb"
+    assert recording.require_good(NAME).file == f"mine/nvidia-test/{NAME}.ipynb"
     assert added.slim(NAME) == tmp_path / "mine" / "nvidia-other" / f"{NAME}.json"
     assert len(recording.on_other_gpus(NAME)) == 1
 
@@ -459,14 +497,15 @@ def test_a_slim_one_that_is_cut_short(added):
 def test_a_slim_one_of_another_gpu_than_its_folder(added):
     path = added.slim(NAME, "NVIDIA Wrong")
     path.parents[1].rename(path.parents[2] / "nvidia-other")
-    slim_refused(recording.DamagedRecordingError, "NVIDIA Wrong", mend=f"`git rm {OTHER}`")
+    slim_refused(recording.UnfitRecordingError, "NVIDIA Wrong", mend=f"`git rm {OTHER}`")
 
 
 def test_a_slim_one_is_none_of_the_books_own(added):
     """It was under no sanitizer."""
-    slim, own = added.slim(NAME), added.root / f"{NAME}.ipynb"
-    own.write_bytes(slim.read_bytes())
+    slim = added.slim(NAME)
+    added.file(slim.with_suffix(".ipynb"), slim.read_text("utf-8"))
     refused(recording.DamagedRecordingError, "only the results of another GPU")
+    slim.with_suffix(".ipynb").unlink()
     slim.write_bytes(added.recorded(NAME).read_bytes())
     slim_refused(recording.DamagedRecordingError, "only the results of another GPU")
 
@@ -476,11 +515,15 @@ def test_results_that_belong_to_no_example(added):
     added.file("drafts.txt", "start/draft\n")
     added.example("start/draft")
     added.slim("start/draft")
-    root = added.root.parent / "results"
-    for name in ("nvidia-other/start/gone.json", "nvidia-other/start/add.txt", "old.json"):
+    root = added.root.parent / "recordings"
+    for name in (
+        *("nvidia-other/start/gone.json", "nvidia-other/start/gone.ipynb", "old.json"),
+        *("nvidia-other/start/add.txt", "nvidia-other/start/.ipynb_checkpoints/add.ipynb"),
+    ):
         added.file(root / name, "{}")
     assert recording.orphans() == [
         "nvidia-other/start/add.txt",
+        "nvidia-other/start/gone.ipynb",
         "nvidia-other/start/gone.json",
         "old.json",
     ]
@@ -488,7 +531,7 @@ def test_results_that_belong_to_no_example(added):
 
 def test_recordings_in_this_repository_are_json_that_git_can_diff():
     for example in catalog.examples():
-        if example.notebook.exists():
-            text = example.notebook.read_text("utf-8")
+        if path := recording.whole_path(example.name):
+            text = path.read_text("utf-8")
             assert json.loads(text)["metadata"]["cudatut"]["name"] == example.name
             assert text.endswith("}\n")

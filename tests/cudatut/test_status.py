@@ -67,13 +67,13 @@ def orphaned(book, path):
     [
         (
             lambda book, path: edit_the_time(path),
-            "results/nvidia-other/a/add.json was edited after it was recorded",
+            "recordings/nvidia-other/a/add.json was edited after it was recorded",
         ),
-        (stale, "results/nvidia-other/a/add.json is stale: examples/a/add.py changed"),
-        (orphaned, "results/nvidia-other/a/gone.json belongs to no example: remove it"),
+        (stale, "recordings/nvidia-other/a/add.json is stale: examples/a/add.py changed"),
+        (orphaned, "recordings/nvidia-other/a/gone.json belongs to no example: remove it"),
         (
             lambda book, path: path.write_text("{"),
-            "results/nvidia-other/a/add.json is no recording",
+            "recordings/nvidia-other/a/add.json is no recording",
         ),
     ],
     ids=["edited", "stale", "orphaned", "damaged"],
@@ -94,10 +94,14 @@ def test_a_slim_recording_that_is_not_good_is_refused(book, capsys, spoil, says)
 
 
 def test_recordings_without_example_are_found(fresh):
-    fresh.file("a/gone.ipynb", "{}")
-    fresh.file("a/.ipynb_checkpoints/fresh.ipynb", "{}")
-    (problem,) = status.status().problems
-    assert problem == "examples/a/gone.ipynb is a recording without an example: remove it"
+    fresh.file(fresh.whole("a/gone"), "{}")
+    for name in ("a/fresh.ipynb", "a/.ipynb_checkpoints/fresh.ipynb", "old.ipynb"):
+        fresh.file(name, "{}")
+    assert status.status().problems == [
+        "examples/a/fresh.ipynb belongs to no exercises: remove it",
+        "examples/old.ipynb belongs to no exercises: remove it",
+        "recordings/nvidia-test/a/gone.ipynb belongs to no example: remove it",
+    ]
 
 
 def test_what_the_instrument_lacks_is_a_problem(fresh, monkeypatch):
@@ -115,7 +119,10 @@ def test_a_cell_that_has_another_cells_results(book):
     notebook["cells"][2]["source"] = 'ct.facts("mine", {"a": 1})'
     book.recorded("a/add", notebook, agree=False)
     first, *_ = status.status().problems
-    assert first == "examples/a/add.ipynb: cell 'bench' shows the facts 'mine', and it is not there"
+    assert (
+        first
+        == "recordings/nvidia-test/a/add.ipynb: cell 'bench' shows the facts 'mine', and it is not there"
+    )
 
 
 def test_recordings_of_a_part_are_of_one_gpu(book):
@@ -127,7 +134,7 @@ def test_recordings_of_a_part_are_of_one_gpu(book):
         book.recorded(name, notebook)
     (problem,) = status.status().problems
     said = "the GPU of a is NVIDIA Else, and in most recordings NVIDIA Test"
-    assert problem == f"examples/a/two.ipynb: {said}"
+    assert problem == f"recordings/nvidia-else/a/two.ipynb: {said}"
 
 
 # --- drafts -------------------------------------------------------------------------------------------
@@ -201,7 +208,9 @@ def test_what_was_made_of_uncommitted_files_is_named(fresh):
     notebook["metadata"]["cudatut"]["commit"] = f"{'0' * 40}-dirty"
     fresh.recorded("a/fresh", notebook)
     found = status.status()
-    said = "1 recordings were made from files that no commit has: examples/a/fresh.ipynb"
+    said = (
+        "1 recordings were made from files that no commit has: recordings/nvidia-test/a/fresh.ipynb"
+    )
     assert said in found.notes and not found.problems
 
 
@@ -266,7 +275,7 @@ def test_a_commit_that_fits(committed):
 )
 def test_a_commit_that_is_none(committed, commit, says):
     (problem,) = at(committed, commit).problems
-    assert problem.startswith(f"examples/a/fresh.ipynb: {says}")
+    assert problem.startswith(f"recordings/nvidia-test/a/fresh.ipynb: {says}")
 
 
 def test_a_commit_of_another_branch(committed):

@@ -2,25 +2,29 @@
 
 import json
 import re
+from itertools import starmap
+from urllib.parse import unquote
 
-from cudatut import catalog, exercises, paths, runs_on
+from cudatut import catalog, exercises, paths, recording, runs_on
 from cudatut.gpu.device import supports
+from cudatut.site import notebooks as notebooks_of_the_site
 
 MEND = "`python -m cudatut restamp` mends it; for exercises `python -m cudatut exercise --write-notebooks`"
 
 
-def example_of(path):
-    """Of a notebook with a chapter's exercises, the solutions: their cells stand in it."""
-    name = catalog.relative(path.with_suffix(""), paths.examples_dir())
-    if name.endswith(catalog.EXERCISES):
-        name = name.removesuffix(catalog.EXERCISES) + catalog.SOLUTIONS
-    return catalog.get(name)
+def notebooks():
+    """Each notebook that Colab opens, and the example that its cells are of: for a chapter's exercises their solutions."""
+    for example in catalog.examples():
+        yield recording.whole_path(example.name), example
+    for chapter in exercises.chapters():
+        path = catalog.path_of(chapter + catalog.EXERCISES).with_suffix(".ipynb")
+        yield path, catalog.get(chapter + catalog.SOLUTIONS)
 
 
-def wrong(path):
+def wrong(path, example):
     """What is wrong with what a notebook asks Colab for; None where nothing is."""
     metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
-    asked, requires = metadata["colab"].get("gpuType"), example_of(path).requires
+    asked, requires = metadata["colab"].get("gpuType"), example.requires
     able = asked is None or supports(runs_on.COLAB[asked], requires)
     if metadata["accelerator"] == "GPU" and asked == runs_on.colab(requires) and able:
         return None
@@ -28,25 +32,19 @@ def wrong(path):
 
 
 def test_every_committed_notebook_asks_for_what_its_example_requires():
-    notebooks = sorted(paths.examples_dir().rglob("*.ipynb"))
-    assert len(notebooks) >= len(catalog.examples()) + len(exercises.chapters())
-    found = list(filter(None, map(wrong, notebooks)))
+    found = list(filter(None, starmap(wrong, notebooks())))
     assert not found, "\n".join([*found, MEND])
 
 
-def test_one_that_asks_for_too_little_is_seen(tmp_path, monkeypatch):
+def test_one_that_asks_for_too_little_is_seen(tmp_path):
     """As all did once, whatever they required."""
     example = catalog.get("tensor/hopper_attention")
-    notebook = json.loads(example.notebook.read_text(encoding="utf-8"))
-    folder = tmp_path / "tensor"
-    folder.mkdir()
-    (folder / "hopper_attention.py").write_bytes(example.path.read_bytes())
-    path = folder / "hopper_attention.ipynb"
-    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    notebook = json.loads(recording.whole_path(example.name).read_text(encoding="utf-8"))
+    path = tmp_path / "hopper_attention.ipynb"
     for asked, said in (("H100", None), ("T4", "asks Colab for T4"), ("L4", "asks Colab for L4")):
         notebook["metadata"]["colab"]["gpuType"] = asked
         path.write_text(json.dumps(notebook))
-        assert said is wrong(path) or said in wrong(path)
+        assert said is wrong(path, example) or said in wrong(path, example)
 
 
 def test_the_readmes_name_the_gpus_that_are_asked_for():
@@ -56,3 +54,17 @@ def test_the_readmes_name_the_gpus_that_are_asked_for():
         section = text.partition("## Colab")[2].partition("\n## ")[0]
         named = {word for word in re.findall(r"\w+", section) if word in runs_on.COLAB}
         assert named == asked, name
+
+
+def test_every_address_for_colab_names_a_file():
+    root = paths.repo_root()
+    names = [example.name for example in catalog.examples()]
+    names += [chapter + catalog.EXERCISES for chapter in exercises.chapters()]
+    files = [notebooks_of_the_site.colab_url(name).partition("/blob/main/")[2] for name in names]
+    for name in ("README.md", "README.zh.md"):
+        text = (root / name).read_text(encoding="utf-8")
+        found = re.findall(r"colab\.research\.google\.com/[^)]*/blob/main/([^)]+)", text)
+        assert found, f"{name} leads to no notebook"
+        files += found
+    missing = [file for file in files if not (root / unquote(file)).is_file()]
+    assert not missing and all(file.endswith(".ipynb") for file in files), missing

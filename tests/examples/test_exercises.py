@@ -48,16 +48,19 @@ def test_the_exercises_of_a_chapter_are_as_they_should_be(chapter) -> None:
 # --- faults ----------------------------------------------------------------------------------------
 
 
+BEGUN, SOLVED = "exercises.py", "solutions.py"
+
+
 @pytest.fixture
 def chapter(tmp_path, monkeypatch):
     """Call it with (file, old text, new text) ...: a chapter with two exercises, changed, and what is found in it."""
 
     def found(*changes):
-        folder = tmp_path / "examples" / "basics"
+        folder = tmp_path / "examples" / "basics" / "timing"
         folder.mkdir(parents=True)
         monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
-        for name in ("timing_exercises.py", "timing_solutions.py"):
-            text = (EXAMPLES / "basics" / name).read_text(encoding="utf-8")
+        for name in (BEGUN, SOLVED):
+            text = (EXAMPLES / "basics" / "timing" / name).read_text(encoding="utf-8")
             for file, old, new in changes:
                 if name == file:
                     assert old in text
@@ -66,9 +69,6 @@ def chapter(tmp_path, monkeypatch):
         return list(map(str, exercises_rules.of_chapter("basics/timing")))
 
     return found
-
-
-BEGUN, SOLVED = "timing_exercises.py", "timing_solutions.py"
 
 
 def test_a_chapter_without_faults(chapter) -> None:
@@ -94,7 +94,7 @@ def test_a_fault_is_found_with_its_place(chapter, change, line, said) -> None:
     fitting = [one for one in found if said in one]
     assert fitting, found
     place = fitting[0].partition(": ")[0]
-    assert place.startswith(f"examples/basics/{change[0]}:") is line, place
+    assert place.startswith(f"examples/basics/timing/{change[0]}:") is line, place
 
 
 def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> None:
@@ -102,17 +102,18 @@ def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> 
     (tmp_path / "examples" / "basics").mkdir(parents=True)
     found = list(map(str, exercises_rules.of_chapter("basics/warps")))
     assert [line.partition(": ")[0] for line in found] == [
-        "examples/basics/warps_exercises.py",
-        "examples/basics/warps_solutions.py",
+        "examples/basics/warps/exercises.py",
+        "examples/basics/warps/solutions.py",
     ]
     header = (
         "# ---\n# jupyter:\n#   cudatut:\n#     requires: sm_75\n#     exercises:\n#       1:\n"
         "#         title: {en: a, zh: 甲}\n#         level: easy\n#         minutes: 5\n"
         "#         task: {en: a, zh: 甲}\n#         fails: x\n# ---\n"
     )
-    folder = tmp_path / "examples" / "basics"
-    (folder / "warps_exercises.py").write_text(f"{header}# %% stub-1\nx = 1\n")
-    (folder / "warps_solutions.py").write_text(
+    folder = tmp_path / "examples" / "basics" / "warps"
+    folder.mkdir()
+    (folder / BEGUN).write_text(f"{header}# %% stub-1\nx = 1\n")
+    (folder / SOLVED).write_text(
         "# %% given-1\nimport cudatut as ct\n# %% solution-1\nx = 2\n# %% check-1\nct.check(x, 2)\n"
     )
     (found,) = exercises_rules.of_chapter("basics/warps")
@@ -216,6 +217,5 @@ def test_the_notebook_for_colab_is_up_to_date(chapter) -> None:
 
 def test_no_notebook_is_left_behind() -> None:
     known = {f"{chapter}{catalog.EXERCISES}" for chapter in exercises.chapters()}
-    for path in EXAMPLES.rglob(f"*{catalog.EXERCISES}.ipynb"):
-        name = catalog.relative(path.with_suffix(""), EXAMPLES)
-        assert name in known, f"examples/{name}.ipynb has no examples/{name}.py: remove it"
+    for path in EXAMPLES.rglob("*.ipynb"):
+        assert catalog.name_of(path) in known, f"{catalog.shown(path)} has no exercises: remove it"

@@ -1,13 +1,12 @@
-"""Modules of the examples are found by their bare names: no two that are loaded together may have the same one.
+"""Of the modules that are found by their bare names no two that are loaded together may have the same one.
 
-An example has a process of its own, and what it imports lies beside it or comes by `ct.shared`. Modules of several parts
-have the names `ladder`, `machine_code`, `autotuning_space`, `bank_conflicts` and `scoreboard`. They are not confused because
-no process imports two of them by that name: other parts have a ladder by `ct.load_ladder` or `ct.shared`, which put the part
-into its name. The tests of a folder share a process, and its files put several parts on the path.
+An example has a process of its own, and what it imports lies beside it, or comes from `cudatut.book` or by `ct.shared`.
+Modules of several parts have the names `ladder`, `machine_code`, `autotuning_space`, `bank_conflicts` and `scoreboard`. They
+are not confused because no process imports two of them by that name: `cudatut.book`, `ct.load_ladder` and `ct.shared` put the
+folder into it. The tests of a folder share a process, and its files put several parts on the path.
 """
 
 import ast
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,19 +23,21 @@ PROCESSES = {
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """The names of what is imported, and whether by `ct.shared`; without those inside `with modules_of(...)`."""
+    """The names of what is imported, and whether by its folder: from `cudatut.book` or by `ct.shared`."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.With) and any(
-            isinstance(item.context_expr, ast.Call)
-            and getattr(item.context_expr.func, "id", "") == "modules_of"
-            for item in node.items
-        ):
-            continue
+        named = []
         if isinstance(node, ast.Import):
-            yield from ((name.name.split(".")[0], False) for name in node.names)
+            named = [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module.split(".")[0], False
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            named = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+        for name in named:
+            if name.startswith("cudatut.book."):
+                yield name.removeprefix("cudatut.book.").replace(".", "/"), True
+            else:
+                yield name.split(".")[0], False
+        if named:
+            continue
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if called in ("shared", "import_module"):
                 yield node.args[0].value, called == "shared"
@@ -90,17 +91,17 @@ def confused(found: dict[str, set[str]]) -> dict[str, list[str]]:
 def test_no_example_loads_two_modules_of_one_name():
     wrong = {
         path.relative_to(ROOT).as_posix(): two
-        for path in sorted(EXAMPLES.glob("*/*.py"))
+        for path in sorted(EXAMPLES.rglob("*.py"))
         if (two := confused(loaded([path], (), ROOT)))
     }
-    assert not wrong, "have one of the two by `ct.shared`, or give it another name"
+    assert not wrong, "have one of the two from `cudatut.book`, or give it another name"
 
 
 @pytest.mark.parametrize("command", PROCESSES)
 def test_no_process_of_tests_loads_two_modules_of_one_name(command):
     tests = [path for folder in PROCESSES[command] for path in (ROOT / folder).rglob("*.py")]
     found = loaded(tests, on_the_path(tests, ROOT), ROOT)
-    assert not confused(found), "have one of the two by `ct.shared`, or give it another name"
+    assert not confused(found), "have one of the two from `cudatut.book`, or give it another name"
     assert {"gemm", "flash", "kernel_faults"} <= set(found) or command == "make test"
 
 
@@ -142,24 +143,16 @@ def test_what_comes_by_its_part_is_followed(tmp_path):
     assert confused(loaded([one], (), root)) == {
         "ladder": ["examples/a/ladder.py", "examples/b/ladder.py"]
     }
-    (root / "examples/b/two.py").write_text('ct.shared("b/ladder")\n')
-    assert not confused(loaded([one], (), root))
-
-
-def test_a_part_is_set_aside(monkeypatch):
-    """tests/gpu: inside, the modules of one part; afterwards what was there before."""
-    monkeypatch.syspath_prepend(str(ROOT / "tests/gpu"))
-    from set_aside import modules_of
-
-    import cudatut as ct
-
-    before, own = list(sys.path), object()
-    monkeypatch.setitem(sys.modules, "ladder", own)
-    monkeypatch.delitem(sys.modules, "large", raising=False)
-    with modules_of("reduction"):
-        from large import Repeated
-
-        assert Repeated.__mro__[1].__module__ == "ladder"
-        assert Path(sys.modules["ladder"].__file__) == EXAMPLES / "reduction/ladder.py"
-    assert sys.modules["ladder"] is own and "large" not in sys.modules and sys.path == before
-    assert ct.shared("reduction/ladder") is not own
+    for by_its_part in (
+        'ct.shared("b/ladder")',
+        "from cudatut.book.b.ladder import LADDER",
+        "from cudatut.book.b import ladder",
+        "import cudatut.book.b.ladder",
+    ):
+        (root / "examples/b/two.py").write_text(f"{by_its_part}\n")
+        assert not confused(loaded([one], (), root)), by_its_part
+    # And what that imports in its turn.
+    (root / "examples/b/ladder.py").write_text("import helper\n")
+    book(root, examples__a__helper="", examples__b__helper="")
+    one.write_text('import helper\nct.shared("b/two")\n')
+    assert set(confused(loaded([one], (), root))) == {"helper"}

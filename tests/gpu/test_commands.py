@@ -56,7 +56,7 @@ def test_run(tmp_path, name):
 
 
 def test_an_example_is_a_script(tmp_path):
-    works(type_in(ROOT, "python", "examples/start/first_kernel.py"))
+    works(type_in(ROOT, "python", "examples/start/first_kernel/chapter.py"))
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
@@ -75,12 +75,12 @@ def test_record_slim(small_book):
     folder, env = small_book
     command = ["python", "-m", "cudatut", "record", "start/hello", "--slim"]
     assert "1 recorded" in works(type_in(folder, *command, **env))
-    (slim,) = (folder.parent / "results").rglob("*.json")
+    (slim,) = (folder.parent / "recordings").rglob("*.json")
     assert slim.parts[-2:] == ("start", "hello.json")
     found = recording.parse("start/hello", slim, slim.read_bytes())
     assert found.slim and not found.edited() and found.problems() == []
     assert found.metadata["gpu"]["name"] == ct.device().name
-    assert not list((folder.parent / "examples").rglob("*.ipynb"))
+    assert not list(folder.parent.rglob("*.ipynb"))
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
@@ -168,7 +168,7 @@ def test_try_by_the_name_of_the_part(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ladder", "name"), [("matmul", "basics/two_columns"), ("gemm", "gemm/block_tiles_strided"),
+    ("ladder", "name"), [("matmul", "basics/thread_tile/two_columns"), ("gemm", "gemm/block_tiles_strided"),
                          ("gemm", "gemm/vectorized_unturned"), ("tensor", "tensor/mma_sync"),
                          ("tensor", "tensor/two_consumers")],
 )  # fmt: skip
@@ -253,7 +253,7 @@ def test_ncu(program):
 
 def test_nvcc_makes_a_program_of_its_own(tmp_path):
     """hello.cu, as the page has it: its own main, compiled for the GPU that is there."""
-    shutil.copy(paths.examples_dir() / "start" / "hello.cu", tmp_path)
+    shutil.copy(paths.examples_dir() / "start" / "hello" / "hello.cu", tmp_path)
     program = nvcc.find_nvcc()
     flags = nvcc.nvcc_flags(program)
     works(type_in(tmp_path, program, "-arch=native", *flags, "hello.cu", "-o", "hello"))

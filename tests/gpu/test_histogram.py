@@ -11,7 +11,9 @@ KERNELS = ("global", "shared", "private")
 
 
 def count(name: str, host: np.ndarray, grid: int, block: int) -> None:
-    kernel = ct.Kernel("reduction/histogram.cu", f"histogram_{name}", defines={"BLOCK": block})
+    kernel = ct.Kernel(
+        "reduction/histogram/histogram.cu", f"histogram_{name}", defines={"BLOCK": block}
+    )
     counts = ct.to_device(np.zeros(256, "uint32"))
     kernel(ct.to_device(host), counts, host.size, grid=grid, block=block)
     ct.check(
@@ -53,7 +55,7 @@ def test_clean_under(tool, tmp_path):
     script.write_text(
         "import numpy as np, cudatut as ct\n"
         "for name in ('global', 'shared', 'private'):\n"
-        "    kernel = ct.Kernel('reduction/histogram.cu', f'histogram_{name}')\n"
+        "    kernel = ct.Kernel('reduction/histogram/histogram.cu', f'histogram_{name}')\n"
         "    for n in (1, 33, 100_003):\n"
         "        host, counts = ct.rng(n).integers(0, 256, n, dtype='uint8'), ct.to_device(np.zeros(256, 'uint32'))\n"
         "        kernel(ct.to_device(host), counts, n, grid=5, block=1024)\n"

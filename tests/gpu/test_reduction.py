@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from set_aside import modules_of
 
 import cudatut as ct
+from cudatut.book.reduction.ladder.large import Repeated
 from cudatut.gpu import ladder, sanitizer, trial
 from cudatut.tool import SANITIZERS
 
@@ -31,7 +31,7 @@ def test_every_rung_at_every_block_size(rung, dtype, n):
 @pytest.mark.parametrize("name", TRIED)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_every_attempt(name, dtype):
-    rung = ladder.read_rung(f"reduction/{name}.cu")
+    rung = ladder.read_rung(f"reduction/one_launch/{name}.cu")
     for n in (0, *ct.RAGGED, 1 << 20):
         SUMS.problem(n=n, dtype=dtype).check(rung)
 
@@ -50,7 +50,7 @@ def test_on_a_gpu_that_lacks_the_copy_engine_limit_stands_in(monkeypatch):
 
 @pytest.mark.parametrize("gigabytes,expected", [(3352, "limit"), (4814, "bulk"), (320, "limit")])
 def test_the_rung_for_long_arrays_follows_from_the_bandwidth(gigabytes, expected, monkeypatch):
-    module = ladder.shared("reduction/ladder")
+    module = ladder.shared("reduction/ladder/ladder")
     gpu = replace(ct.device(), sm_count=132, max_threads_per_sm=2048, bus_bits=8)
     gpu = replace(gpu, memory_clock_khz=gigabytes * 10**6 // 2)
     monkeypatch.setattr(module.ct, "device", lambda: gpu)
@@ -72,7 +72,7 @@ def test_attempts_refuse_such_a_view_too():
     view = SUMS.problem(data=ct.to_device(np.ones(1001, "int32"))[1:])
     for name in TRIED:
         with pytest.raises(ct.LaunchError, match="no multiple of 16"):
-            view.launcher(ladder.read_rung(f"reduction/{name}.cu"))
+            view.launcher(ladder.read_rung(f"reduction/one_launch/{name}.cu"))
 
 
 SPECIAL = {
@@ -112,10 +112,7 @@ def test_the_same_sum_from_run_to_run(name, n):
 def test_more_elements_than_an_int_can_count(dtype, n):
     if ct.device().memory_bytes < 20 << 30:
         pytest.skip("needs 20 GiB of GPU memory")
-    with modules_of("reduction"):
-        from large import Repeated  # made on the GPU: the host would take minutes
-
-        problem = Repeated(n, dtype)
+    problem = Repeated(n, dtype)  # made on the GPU: the host would take minutes
     for name in SUMS.names:
         problem.check(SUMS[name])
 
@@ -202,7 +199,7 @@ DISTURBED = {
 def test_a_handover_in_a_disturbed_order(case, tmp_path):
     """Blocks are held up at random, and the data change from launch to launch, so that an old partial sum is seen."""
     name, old, new = DISTURBED[case]
-    folder = ct.paths.examples_dir() / "reduction"
+    folder = ct.paths.examples_dir() / "reduction" / "ladder"
     text = (folder / f"{name}.cu").read_text()
     assert text.count(old) == 1
     text = text.replace(old, new).replace('#include "limit.cu"', f'#include "{folder}/limit.cu"')

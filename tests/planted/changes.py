@@ -23,6 +23,8 @@ from typing import Any
 
 import yaml
 
+from cudatut import catalog
+
 CUDA = (".cu", ".cuh")
 CELL = re.compile(r"^# %%.*$", re.MULTILINE)
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b", re.MULTILINE)
@@ -344,20 +346,20 @@ def cuda_written_otherwise(book: Book) -> Change:
 def module_renamed(book: Book) -> Change:
     """With the imports of all who name it."""
     name, new = _module_to_move(book), None
-    part, stem = name.removesuffix(".py").split("/")
-    new = f"{part}/{stem}_{book.draw.choice(['parts', 'anew', 'x'])}.py"
+    folder, stem = _at(name.removesuffix(".py"))
+    new = f"{folder}/{stem}_{book.draw.choice(['parts', 'anew', 'x'])}.py"
     files = {name: None, new: book.text(name)} | _with_imports(book, name, new)
     return book.harmless("module renamed", f"{name} to {new}", files, *_known(book, files))
 
 
 def module_moved(book: Book) -> Change:
-    """To another part, from where the others have it by `ct.shared`."""
+    """To another folder, from where the others have it by `ct.shared`, or by its longer name."""
     name = _module_to_move(book)
     own = _imports(book.text(name))
-    part, stem = name.removesuffix(".py").split("/")
-    if any(f"{part}/{one}.py" in book.names for one in own):
+    folder, stem = _at(name.removesuffix(".py"))
+    if any(f"{folder}/{one}.py" in book.names for one in own):
         raise Unfit("it imports modules beside it")
-    other = book.draw.choice(sorted({one.split("/")[0] for one in book.names} - {part}))
+    other = _another_folder(book, folder)
     new = f"{other}/{stem}.py"
     if new in book.names:
         raise Unfit("there is one of this name")
@@ -368,14 +370,32 @@ def module_moved(book: Book) -> Change:
             rf'\1{stem} = ct.shared("{other}/{stem}")',
             text,
             flags=re.MULTILINE,
-        ).replace(f'"{part}/{stem}"', f'"{other}/{stem}"')
+        ).replace(f'"{folder}/{stem}"', f'"{other}/{stem}"')
+        changed = re.sub(rf"{re.escape(_dotted(name))}\b", _dotted(new), changed)
         if re.search(rf"^\s*(?:from {stem} |import {stem}\b)", changed, re.MULTILINE):
             raise Unfit("imported in other ways")
-        if not re.search(r"^import cudatut as ct$", changed, re.MULTILINE):
+        if "ct.shared" in changed and not re.search(
+            r"^import cudatut as ct$", changed, re.MULTILINE
+        ):
             raise Unfit("it has no ct")
         shared[user] = changed
     files = {name: None, new: book.text(name)} | shared
     return book.harmless("module moved", f"{name} to {new}", files, *_known(book, files))
+
+
+def _at(name: str) -> tuple[str, str]:
+    """The folder of a file, and its name there."""
+    folder, _, last = name.rpartition("/")
+    return folder, last
+
+
+def _another_folder(book: Book, folder: str) -> str:
+    return book.draw.choice(sorted({_at(one)[0] for one in book.names} - {folder, ""}))
+
+
+def _dotted(name: str) -> str:
+    """A module as others import it from the package of the examples."""
+    return "cudatut.book." + name.removesuffix(".py").replace("/", ".")
 
 
 def _known(book: Book, files: dict[str, Any]) -> list[str]:
@@ -385,7 +405,8 @@ def _known(book: Book, files: dict[str, Any]) -> list[str]:
 def _module_to_move(book: Book) -> str:
     def fits(name: str) -> bool:
         text = book.text(name)
-        own = not CELL.search(text) and not name.endswith(("_exercises.py", "/ladder.py"))
+        called = ("exercises.py", "/ladder.py", "/autotuning_space.py")  # by the package
+        own = not CELL.search(text) and not name.endswith(called)
         alone = own and "__file__" not in text and "__name__" not in text and "/" in name
         return alone and bool(_users(book, name))
 
@@ -398,19 +419,19 @@ def _imports(text: str) -> set[str]:
 
 def _users(book: Book, name: str) -> dict[str, str]:
     """The scripts that import a module or name it."""
-    part, stem = name.removesuffix(".py").split("/")
+    folder, stem = _at(name.removesuffix(".py"))
+    by_its_place = re.compile(rf'"{folder}/{stem}"|{re.escape(_dotted(name))}\b')
     return {
         user: text
         for user, text in book.scripts.items()
         if user != name
-        and ((user.startswith(f"{part}/") and stem in _imports(text)) or f'"{part}/{stem}"' in text)
+        and ((_at(user)[0] == folder and stem in _imports(text)) or by_its_place.search(text))
     }
 
 
 def _with_imports(book: Book, name: str, new: str) -> dict[str, str]:
     """The scripts that import a module, with its new name."""
-    part, stem = name.removesuffix(".py").split("/")
-    to = new.removesuffix(".py").split("/")[1]
+    (folder, stem), (_, to) = (_at(one.removesuffix(".py")) for one in (name, new))
     changed = {}
     for user, text in _users(book, name).items():
         everywhere = book.draw.random() < 0.5 and to not in text
@@ -427,9 +448,10 @@ def _with_imports(book: Book, name: str, new: str) -> dict[str, str]:
         text = re.sub(
             rf"^(\s*)from {stem} import", rf"\1from {to} import", text, flags=re.MULTILINE
         )
-        changed[user] = text.replace(f'"{part}/{stem}"', f'"{part}/{to}"')
+        text = re.sub(rf"{re.escape(_dotted(name))}\b", _dotted(new), text)
+        changed[user] = text.replace(f'"{folder}/{stem}"', f'"{folder}/{to}"')
         ast.parse(changed[user])
-        if stem in _imports(changed[user]):
+        if _at(user)[0] == folder and stem in _imports(changed[user]):
             raise Unfit("imported in other ways")
     return changed
 
@@ -442,7 +464,7 @@ def _only_a_module(text: str, stem: str) -> bool:
 
 def kernel_renamed(book: Book) -> Change:
     def fits(name: str) -> bool:
-        stem = name.split("/")[1].removesuffix(".cu")
+        stem = _at(name)[1].removesuffix(".cu")
         used = all(
             any(f'"{name}"' in book.scripts.get(one, "") for one in rec.sources)
             for rec in book.of(name)
@@ -465,9 +487,8 @@ def kernel_renamed(book: Book) -> Change:
 
 def header_moved(book: Book) -> Change:
     name, users = _header(book)
-    part, last = name.split("/")
-    other = book.draw.choice(sorted({one.split("/")[0] for one in book.names} - {part}))
-    new = f"{other}/{last}"
+    folder, last = _at(name)
+    new = f"{_another_folder(book, folder)}/{last}"
     if new in book.names or re.search(r'#include "(?!\w+/)', book.text(name)):
         raise Unfit("there is one of this name, or it includes one beside it")
     files = {name: None, new: book.text(name)}
@@ -485,7 +506,7 @@ def header_merged(book: Book) -> Change:
     line = next(
         one
         for one in text.splitlines()
-        if re.search(rf'#include "(?:\w+/)?{re.escape(name.split("/")[1])}"', one)
+        if re.search(rf'#include "(?:[\w/]+/)?{re.escape(_at(name)[1])}"', one)
     )
     files = {name: None, user: text.replace(line, own, 1)}
     return book.harmless("headers merged", f"{name} into {user}", files, *_known(book, files))
@@ -495,10 +516,10 @@ def _header(book: Book, only: int | None = None) -> tuple[str, dict[str, str]]:
     """A header of which every use is an #include, and the files that include it."""
 
     def users(name: str) -> dict[str, str]:
-        part, last = name.split("/")
+        folder, last = _at(name)
         found = {}
         for user, text in {**book.headers, **book.scripts}.items():
-            beside = user.startswith(f"{part}/") and f'#include "{last}"' in text
+            beside = _at(user)[0] == folder and f'#include "{last}"' in text
             if beside or f'#include "{name}"' in text:
                 found[user] = text
         return found
@@ -519,7 +540,7 @@ def _header(book: Book, only: int | None = None) -> tuple[str, dict[str, str]]:
 
 
 def _with_include(text: str, name: str, user: str, new: str) -> str:
-    last = name.split("/")[1]
+    last = _at(name)[1]
     return text.replace(f'#include "{name}"', f'#include "{new}"').replace(
         f'#include "{last}"', f'#include "{new}"'
     )
@@ -862,15 +883,15 @@ def kernel_moved_away(book: Book) -> Change:
 
 def header_shadowed(book: Book) -> Change:
     """A new file that the compiler finds before the one that was meant."""
-    pattern = re.compile(r'^#include "(\w+/\w+\.cuh)"$', re.MULTILINE)
+    pattern = re.compile(r'^#include "([\w/]+/\w+\.cuh)"$', re.MULTILINE)
     name = book.pick(".cu", lambda name: bool(pattern.search(book.text(name))))
     meant = book.draw.choice(pattern.findall(book.text(name)))
-    new = f"{name.split('/')[0]}/{meant}"
-    part = name.split("/")[0]
+    folder = _at(name)[0]
+    new = f"{folder}/{meant}"
     users = [
         one
         for one, text in book.headers.items()
-        if one.startswith(f"{part}/") and f'#include "{meant}"' in text
+        if _at(one)[0] == folder and f'#include "{meant}"' in text
     ]
     text = f"{book.text(meant)}\n#define SHADOWED 1\n"
     return book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
@@ -878,16 +899,20 @@ def header_shadowed(book: Book) -> Change:
 
 def module_shadowed(book: Book) -> Change:
     """A new module that Python finds before the library of its name."""
-    part = book.draw.choice(["basics", "gemm", "tensor", "llm", "reduction"])
-    users = [
+    importing = [
         name
         for name, text in book.scripts.items()
-        if name.startswith(f"{part}/") and re.search(r"^import numpy as np$", text, re.MULTILINE)
+        if re.search(r"^import numpy as np$", text, re.MULTILINE)
     ]
-    files = {f"{part}/numpy.py": "pi = 3\n"}
-    change = book.harmful("library shadowed", f"numpy by {part}/numpy.py", files)
+    recorded = {one.name for one in book.recordings}
+    folders = {_at(one)[0] for one in importing if catalog.name_in(one) in recorded}
+    folder = book.draw.choice(sorted(folders))
+    users = [name for name in importing if _at(name)[0] == folder]
+    files = {f"{folder}/numpy.py": "pi = 3\n"}
+    change = book.harmful("library shadowed", f"numpy by {folder}/numpy.py", files)
     # Whoever has none of these among its sources has numpy from elsewhere.
-    change.fresh.update({one.path: False for one in book.recordings if f"{one.name}.py" in users})
+    own = {catalog.name_in(user) for user in users}
+    change.fresh.update({one.path: False for one in book.recordings if one.name in own})
     change.unknown.update(one.path for one in book.of(*users) if one.path not in change.fresh)
     return change
 

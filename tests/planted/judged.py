@@ -29,7 +29,7 @@ def judged(seed: int, count: int, cache: Path | None = None) -> Iterator[tuple[s
         clone = Path(folder, "clone")
         cloned(clone)
         env = os.environ | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
-        for name in ("CUDATUT_EXAMPLES", "CUDATUT_RESULTS"):
+        for name in ("CUDATUT_EXAMPLES", "CUDATUT_RECORDINGS"):
             env.pop(name, None)
         if cache:
             env["XDG_CACHE_HOME"] = str(cache)
@@ -47,7 +47,7 @@ def judged(seed: int, count: int, cache: Path | None = None) -> Iterator[tuple[s
 def cloned(clone: Path) -> None:
     """Clone this checkout, with the package and the examples as they lie here."""
     git(ROOT, "clone", "-q", "--shared", "--no-tags", str(ROOT), str(clone))
-    names = git(ROOT, "ls-files", "-z", "cudatut", "examples", "results").split("\0")
+    names = git(ROOT, "ls-files", "-z", "cudatut", "examples", "recordings").split("\0")
     for name in filter(None, names):
         here, there = ROOT / name, clone / name
         if not here.is_file():
@@ -119,7 +119,7 @@ def main(root: Path, seed: int, count: int) -> None:
                 flush=True,
             )
         git(root, "reset", "-q", "--hard", base)
-        git(root, "clean", "-qfd", "examples", "cudatut", "results")
+        git(root, "clean", "-qfd", "examples", "cudatut", "recordings")
 
 
 def written(path: Path, content: str | bytes | None) -> None:
@@ -194,7 +194,7 @@ def wrong(change, not_fresh: set[str], said: str) -> Iterator[str]:
     """What is wrong in the verdict of a change."""
     for path, fresh in sorted(change.fresh.items()):
         if fresh != (path not in not_fresh):
-            name = path.split("/", 2 if path.startswith("results") else 1)[-1].rpartition(".")[0]
+            name = path.split("/", 2)[-1].rpartition(".")[0]
             why = [line for line in said.splitlines() if line.startswith((f"{name}:", path))]
             yield f"{path} is {'not ' if fresh else ''}fresh, and should be otherwise: {' | '.join(why)[:600]}"
     ours = [name for name in change.files if name.startswith("cudatut/")]

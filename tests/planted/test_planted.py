@@ -69,9 +69,13 @@ def test_changes_that_are_judged_together_have_nothing_in_common(planted):
 
 def test_a_wrong_verdict_is_told(planted):
     changes, judged = planted
-    change = changes.Change("kind", "what", {"examples/a/b.py": ""}, {"examples/a/b.ipynb": True})
-    other = changes.Change("kind", "what", {"examples/a/b.py": ""}, {"examples/a/b.ipynb": False})
-    stale, said = {"examples/a/b.ipynb"}, "a/b: a/b.py means something else\n"
+    change = changes.Change(
+        "kind", "what", {"examples/a/b.py": ""}, {"recordings/g/a/b.ipynb": True}
+    )
+    other = changes.Change(
+        "kind", "what", {"examples/a/b.py": ""}, {"recordings/g/a/b.ipynb": False}
+    )
+    stale, said = {"recordings/g/a/b.ipynb"}, "a/b: a/b.py means something else\n"
     assert list(judged.wrong(change, set(), "")) == []
     assert "a/b.py means something else" in next(judged.wrong(change, stale, said))
     assert list(judged.wrong(other, stale, said)) == []

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from cudatut import recording
 from cudatut.site import glossary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -408,7 +409,7 @@ CLIPBOARD = ["clipboard-read", "clipboard-write"]
 def test_the_copy_button_copies_an_executed_cell(open_page, copied):
     """Without the name of the file above it and the output below it."""
     page = open_page("start/first_kernel/", permissions=CLIPBOARD)
-    notebook = json.loads((ROOT / "examples/start/first_kernel.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads(recording.whole_path("start/first_kernel").read_text("utf-8"))
     sources = ["".join(c["source"]).strip() for c in notebook["cells"] if c["cell_type"] == "code"]
     block = page.locator(".ct-cell .highlight").first
     assert copied(page, block).strip() in sources

@@ -156,6 +156,24 @@ def test_a_restamp_says_where_it_was_measured_and_where_the_code_is_equal():
         assert words in chinese
 
 
+def test_files_that_went_into_a_folder_together_name_it_once():
+    moved = {
+        "a/one.cu": "a/b/one.cu",
+        "a/two.cu": "a/b/two.cu",
+        "a/x.py": "a/b/chapter.py",
+        "a/y.cu": "c/y.cu",
+    }
+    files = {
+        old: {"ground": "moved", "was": "1", "now": "1", "as": new} for old, new in moved.items()
+    }
+    html = certificate_html([recording(restamped=[{"from": A, "to": B, "files": files}])], "en")
+    told = [plain(one) for one in re.findall(r"<li>(.*?)</li>", html)]
+    assert [one.partition(": ")[2] for one in told] == [
+        "a/one.cu , a/two.cu → a/b/",
+        "a/x.py → a/b/chapter.py , a/y.cu → c/y.cu",
+    ]
+
+
 def test_a_restamp_of_uncommitted_files_still_says_so():
     said = lines(certificate_html([recording(commit=f"{A}-dirty", restamped=RESTAMPED)], "en"))[
         "Commit"

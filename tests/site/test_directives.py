@@ -180,7 +180,7 @@ def test_what_is_needed_twice_is_made_once(project, told, monkeypatch):
     # A module that both examples read, as their recordings say.
     project.book.file("start/shared.py", "x = 1\n")
     for name in ("start/add", "start/twice"):
-        notebook = json.loads((project.book.root / f"{name}.ipynb").read_text(encoding="utf-8"))
+        notebook = json.loads(project.book.whole(name).read_text(encoding="utf-8"))
         sources = recording.hashes([f"{name}.py", "start/shared.py"])
         notebook["metadata"]["cudatut"]["sources"] = sources
         project.book.recorded(name, notebook)

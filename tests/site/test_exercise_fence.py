@@ -1,13 +1,14 @@
 """The exercise fence, and programs: what a page shows of them is what the files hold."""
 
+import json
 import re
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, exercises
-from cudatut.site import directives, exercise_fence, programs, references, state
+from cudatut import catalog, exercises, recording
+from cudatut.site import deferred, directives, exercise_fence, programs, references, state
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -104,6 +105,24 @@ def test_what_it_shows(chapter):
     assert "(T4)" in opened
 
 
+def test_exercises_in_a_folder(chapter):
+    """They have the address that Colab opens, and the solution its recording, by the names that they had."""
+    book = chapter.book
+    (book.root / "start/add").mkdir()
+    for name in ("exercises", "solutions"):
+        (book.root / f"start/add_{name}.py").rename(book.root / f"start/add/{name}.py")
+    notebook = json.loads(book.whole("start/add_solutions").read_text(encoding="utf-8"))
+    sources = recording.hashes(["start/add/solutions.py"])
+    notebook["metadata"]["cudatut"]["sources"] = sources
+    book.recorded("start/add_solutions", notebook)
+    html = exercise_fence.render("start/add 1")
+    assert "blob/main/examples/start/add/exercises.ipynb#scrollTo=exercise-1" in html
+    assert "def twice(x):\n    return 2 * x\n" in blocks(html)
+    page = "### Exercise 1: Two { #exercise-1 }\n\n```exercise\nstart/add 1\n```\n"
+    (said,) = exercise_fence.findings(page, "x.md", "en")
+    assert "in the header of examples/start/add/exercises.py" in said.message
+
+
 def test_in_chinese(chapter):
     html = exercise_fence.render("start/add 1", lang="zh")
     assert "返回 <code>2 * x</code>。" in html and "热身，15 分钟" in html
@@ -131,7 +150,7 @@ def test_refused(chapter, body, header, says):
 
 
 def test_not_recorded_yet(chapter):
-    (chapter.book.root / "start/add_solutions.ipynb").unlink()
+    chapter.book.whole("start/add_solutions").unlink()
     with pytest.raises(directives.CudatutError, match="has not been recorded"):
         exercise_fence.render("start/add 1")
     pytest.importorskip("jupytext")
@@ -299,15 +318,15 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
     root = built_site / ("zh" if lang == "zh" else "")
     assert on_pages(lang)
     for page, example, cell, file in on_pages(lang):
-        # In a fold, perhaps, that lies on a page beside the chapter's.
-        pages = [root / page / "index.html", root / page / "folds" / "index.html"]
-        html = "".join(one.read_text(encoding="utf-8") for one in pages if one.is_file())
+        # What is in a fold that is deferred stands on a page beside its own.
+        beside = [root / page / "index.html", root / page / deferred.FOLDS / "index.html"]
+        html = "".join(one.read_text(encoding="utf-8") for one in beside if one.is_file())
         shown = [
             blocks(part)[0]
             for part in html.split('<div class="ct-cell ct-program">')[1:]
             if words(part.partition("</span>")[0]).startswith(f"{file} ")
         ]
-        source = catalog.cells(ROOT / "examples" / f"{example}.py")[cell]
+        source = catalog.cells(catalog.get(example).path)[cell]
         code = programs.text(source) + "\n"
         assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
         assert (root / "examples" / example / file).read_text(encoding="utf-8") == code

@@ -150,7 +150,7 @@ def sites(project, monkeypatch):
         "*One* **idea** with `code`, a [link](https://example.org), $\\text{x}$."
     )
     raw = json.dumps(notebook).encode()
-    own = recording.parse("start/add", book.root / "start/add.ipynb", raw)
+    own = recording.parse("start/add", book.whole("start/add"), raw)
     own = dataclasses.replace(own, metadata=own.metadata | MORE)
     other = dataclasses.replace(
         own,

@@ -65,7 +65,7 @@ def test_one_that_is_planned_has_nothing_yet():
     assert [line.partition(": ")[0] for line in found] == [
         "docs/en/memory/pinned.md",
         "docs/zh/memory/pinned.md",
-        *(f"examples/memory/pinned{ending}.py" for ending in ("", "_exercises", "_solutions")),
+        *(f"examples/memory/pinned/{file}.py" for file in ("chapter", "exercises", "solutions")),
     ]
     assert all("write" in line for line in found)
 

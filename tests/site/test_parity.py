@@ -139,7 +139,7 @@ COALESCING = CHAPTERS["basics/coalescing.md"]
     ("old", "new", "line", "said"),
     [
         ('exec="on"', "", 0, "there is no figure: draw one in docs/figures/basics/coalescing.py"),
-        ("basics/coalescing#", "basics/timing#", 0, "no cell of examples/basics/coalescing.py is shown"),
+        ("basics/coalescing#", "basics/timing#", 0, "no cell of examples/basics/coalescing/chapter.py is shown"),
         ("```exercise\nbasics/coalescing 2\n```", "", 0, "at least two exercises, and this page begins 1"),
         ("```exercise\nbasics/coalescing 2\n```", "", 0, "it does not show basics/coalescing 2"),
         ("basics/coalescing 2", "basics/coalescing 3", 0, "number them from 'basics/coalescing 1' on"),

@@ -45,7 +45,7 @@ def test_chapter_example_and_languages(pages):
     # where it ran, where to get it
     assert "NVIDIA Test" in en and 'id="code"' in en and 'id="code"' in zh
     assert (
-        "https://colab.research.google.com/github/cudatut/cudatut/blob/main/examples/start/add.ipynb"
+        "https://colab.research.google.com/github/cudatut/cudatut/blob/main/recordings/nvidia-test/start/add.ipynb"
         in en
     )
     # the other language, statically, from any base path
@@ -130,7 +130,9 @@ def test_formulas_are_mathml(project):
 
 def test_changed_source(project, caplog):
     project.book.example("start/add", "# %% setup\n# %% bench\n# changed\n")
-    project.refused(caplog, "examples/start/add.ipynb", "examples/start/add.py changed", MEND)
+    project.refused(
+        caplog, "recordings/nvidia-test/start/add.ipynb", "examples/start/add.py changed", MEND
+    )
 
 
 def test_changed_kernel(project, caplog):
@@ -141,13 +143,15 @@ def test_changed_kernel(project, caplog):
     project.book.recorded("start/add", notebook)
     project.build()
     project.book.file("start/add.cu", "// after\n")
-    project.refused(caplog, "examples/start/add.ipynb", "examples/start/add.cu changed", MEND)
+    project.refused(
+        caplog, "recordings/nvidia-test/start/add.ipynb", "examples/start/add.cu changed", MEND
+    )
 
 
 def test_recording_cut_in_half(project, caplog):
-    path = project.book.root / "start/add.ipynb"
+    path = project.book.whole("start/add")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    project.refused(caplog, "examples/start/add.ipynb", "cut short", MEND)
+    project.refused(caplog, "recordings/nvidia-test/start/add.ipynb", "cut short", MEND)
 
 
 def test_failed_check(project, caplog):
@@ -155,12 +159,14 @@ def test_failed_check(project, caplog):
     shown = notebook["cells"][3]["outputs"][0]["data"]
     shown["application/vnd.cudatut.v1+json"]["passed"] = False
     project.book.recorded("start/add", notebook)
-    project.refused(caplog, "examples/start/add.ipynb", "check 'add' failed", MEND, lang="zh")
+    project.refused(
+        caplog, "recordings/nvidia-test/start/add.ipynb", "check 'add' failed", MEND, lang="zh"
+    )
 
 
 def test_never_recorded(project, caplog):
-    (project.book.root / "start/add.ipynb").unlink()
-    project.refused(caplog, "examples/start/add.ipynb", "has not been recorded", MEND)
+    (project.book.whole("start/add")).unlink()
+    project.refused(caplog, "recordings/<gpu>/start/add.ipynb", "has not been recorded", MEND)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_the_archive_has_all_sources_and_nothing_else(tmp_path):
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
         names = archive.namelist()
-        hello = archive.read("cudatut-examples/start/hello.py")
-    assert hello == (paths.examples_dir() / "start/hello.py").read_bytes()
+        hello = archive.read("cudatut-examples/start/hello/chapter.py")
+    assert hello == (paths.examples_dir() / "start/hello/chapter.py").read_bytes()
     root, drafts = paths.examples_dir(), catalog.draft_patterns()
     kernels = {file.relative_to(root).as_posix() for file in root.rglob("*.cu")}
     assert {name.removeprefix("cudatut-examples/") for name in names if name.endswith(".cu")} == {

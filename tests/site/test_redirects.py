@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut import catalog
+from cudatut import catalog, recording
 from cudatut.errors import CudatutError
 from cudatut.site import locale, publishing
 
@@ -16,8 +16,8 @@ RENAMED = yaml.safe_load((ROOT / "examples/renamed.yml").read_text(encoding="utf
 
 def test_every_new_name_is_an_example_and_no_old_one_is():
     for old, new in RENAMED.items():
-        assert (ROOT / f"examples/{new}.py").is_file(), new
-        assert not (ROOT / f"examples/{old}.py").exists(), old
+        assert catalog.path_of(new).is_file(), new
+        assert not catalog.path_of(old).exists(), old
 
 
 @pytest.mark.parametrize("old", RENAMED)
@@ -62,3 +62,16 @@ def test_the_site_has_them_in_both_languages(built_site):
         for old in RENAMED:
             assert (built_site / folder / "examples" / old / "index.html").is_file()
         assert (built_site / folder / "gemm/vectorised/index.html").is_file()
+
+
+def test_files_that_moved_are_at_their_old_addresses_too(built_site):
+    """Those that the site offered: what recordings were made from."""
+    offered = {
+        file for one in catalog.examples() for file in recording.load(one.name).metadata["sources"]
+    }
+    old = {before: now for before, now in catalog.moved().items() if now in offered}
+    assert len(old) > 50
+    for before, now in old.items():
+        text = (catalog.paths.examples_dir() / now).read_bytes()
+        for folder in (built_site, built_site / "zh"):
+            assert (folder / "examples" / before).read_bytes() == text, before

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cudatut import recording
 from cudatut.paths import examples_dir
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -19,7 +20,7 @@ def page(lang, name):
 
 def printed(example, cell):
     """The lines that a recorded cell printed."""
-    notebook = json.loads((examples_dir() / f"{example}.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads(recording.whole_path(example).read_text(encoding="utf-8"))
     (found,) = (c for c in notebook["cells"] if c["metadata"].get("title") == cell)
     streams = (o["text"] for o in found["outputs"] if o["output_type"] == "stream")
     return "".join("".join(text) for text in streams).splitlines()

@@ -15,6 +15,7 @@ from threading import Thread
 
 import pytest
 
+from cudatut import paths, recording
 from cudatut.site import __main__ as site
 from cudatut.site import serving
 
@@ -207,11 +208,11 @@ def test_a_preview_watches_what_it_is_made_of():
         *("docs/en/basics/coalescing.md", "docs/zh/basics/coalescing.md", "docs/glossary.yml"),
         *("docs/figures/basics/coalescing.py", "docs/labels/basics_coalescing.yml"),
         *(
-            "examples/basics/coalescing.py",
-            "examples/basics/coalescing.ipynb",
-            "examples/basics/coalescing.cu",
+            f"examples/basics/coalescing/{file}"
+            for file in ("chapter.py", "coalescing.cu", "exercises.py", "exercises.ipynb")
         ),
-        *("examples/basics/ladder.py", "examples/basics/coalescing_exercises.py"),
+        "examples/basics/ladder/ladder.py",
+        paths.shown(recording.whole_path("basics/coalescing")),
     }
     assert "docs/en/basics/timing.md" not in names
 

@@ -9,7 +9,23 @@ from cudatut import history, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import MissingRecordingError, Recording
 
-RECORDINGS = {"examples": ".ipynb", "results": ".json"}
+# Where recordings lie, and where they lay until November 2026.
+FOLDERS = ("recordings", "examples", "results")
+
+
+def name_of(path: str) -> str | None:
+    """The name of a recording from its path in the repository, of today or of before; None for another file.
+
+    Notebooks of exercises, which are no recordings, have one, too.
+    """
+    folder, _, file = path.partition("/")
+    name, _, suffix = file.rpartition(".")
+    match folder, suffix:
+        case ("recordings", "ipynb"):  # the only whole one of an example, on whichever GPU
+            return name.partition("/")[2]
+        case ("recordings" | "results", "json") | ("examples", "ipynb"):
+            return name
+    return None
 
 
 class Snapshot:
@@ -44,28 +60,25 @@ class Snapshot:
         }
 
     @cached_property
+    def _paths(self) -> dict[str, str]:
+        """Every recording's path in the repository by its name."""
+        listed = [path for folder in FOLDERS for path in self.files(folder)]
+        return {name: path for path in listed if (name := name_of(path)) is not None}
+
+    @cached_property
     def recordings(self) -> dict[str, bytes]:
         """Every recording's file, read; notebooks that are none, those of the exercises, among them."""
         return {
-            path.partition("/")[2].removesuffix(suffix): read()
-            for folder, suffix in RECORDINGS.items()
-            for path, read in self.files(folder).items()
-            if path.endswith(suffix)
+            name: self.files(path.partition("/")[0])[path]() for name, path in self._paths.items()
         }
 
     def recording(self, name: str) -> Recording:
         """A recording by its name, in whatever state it is. Raises MissingRecordingError, DamagedRecordingError."""
         if name not in self.recordings:
             raise MissingRecordingError(f"there was no recording of {name}")
-        raw, own = self.recordings[name], name.split("/")[0] not in self._gpus
-        if own:
-            return recording.parse(name, paths.examples_dir() / f"{name}.ipynb", raw)
-        path = paths.results_dir() / f"{name}.json"
-        return recording.parse(name.partition("/")[2], path, raw)
-
-    @cached_property
-    def _gpus(self) -> set[str]:
-        return {path.split("/")[1] for path in self.files("results")}
+        path = self._root / self._paths[name]
+        example = name if path.suffix == ".ipynb" else name.partition("/")[2]
+        return recording.parse(example, path, self.recordings[name])
 
     def texts(self, folder: str, suffix: str) -> Iterator[tuple[str, str]]:
         """(path, text) of the files below a folder whose names end so."""

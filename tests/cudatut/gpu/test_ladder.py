@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+import cudatut.book
 from cudatut import catalog, cli, paths
 from cudatut.fingerprint import ran
 from cudatut.gpu import ladder, trial
@@ -86,7 +87,7 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
 
 
 def test_a_part_builds_on_anothers_ladder():
-    basics, gemms = ladder.shared("basics/ladder"), ladder.load_ladder("gemm")
+    basics, gemms = ladder.shared("basics/ladder/ladder"), ladder.load_ladder("gemm")
     assert issubclass(gemms.problem, basics.Matmul)
     earlier = ladder.shared("gemm/ladder").earlier_rungs()
     assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
@@ -97,12 +98,15 @@ def test_a_shared_module_finds_those_beside_it(tmp_path, monkeypatch):
     (tmp_path / "apart/user_of_it.py").write_text("from beside_it import number\n")
     (tmp_path / "apart/half.py").write_text("import not_beside_it\n")
     (tmp_path / "apart/beside_it.py").write_text("number = 7\n")
-    monkeypatch.setattr(ladder.paths, "examples_dir", lambda: tmp_path)
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    monkeypatch.setattr(cudatut.book, "__path__", [str(tmp_path)])
     before = list(sys.path)
     assert ladder.shared("apart/user_of_it").number == 7
     for _ in range(2):  # what failed once is not there half the next time
         with pytest.raises(ModuleNotFoundError, match="not_beside_it"):
             ladder.shared("apart/half")
+    with pytest.raises(FileNotFoundError, match=r"there is no module examples/apart/gone\.py"):
+        ladder.shared("apart/gone")
     assert sys.path == before
 
 
@@ -163,7 +167,8 @@ def test_an_option_that_the_ladder_does_not_know_is_refused(tmp_path, name, line
 
 
 def test_the_options_are_those_that_the_ladders_read_and_the_page_describes():
-    ladders = {path.parent.name: path for path in paths.examples_dir().glob("*/ladder.py")}
+    parts = [path.parent.name for path in paths.examples_dir().glob("*/ladder*")]
+    ladders = {part: ladder.folder_of(part) / "ladder.py" for part in parts}
     assert {ladder.load_ladder(part).name for part in ladders} == set(trial.OPTIONS)
     reads = r"""(?:\.numbers?\(|options\.get\(\s*|_(?:pair|extents)\(\s*rung, )"(\w+)"|"(\w+)" in (?:rung\.)?option"""
     for part, path in ladders.items():
@@ -326,19 +331,25 @@ def test_the_verdict_names_the_neighbors():
     assert verdict.text().splitlines() == ["mine: rank 2 of 3, behind a, ahead of b", "  - look"]
 
 
+@pytest.mark.parametrize("folder", ["part", "part/ladder"])
 def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, folder
 ):
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
-    (tmp_path / "part").mkdir()
+    (tmp_path / folder).mkdir(parents=True)
     for name, place in (("second", "20 "), ("first", "3 "), ("variant", "")):
-        (tmp_path / "part" / f"{name}.cu").write_text(f"// @rung {place}kernel=k block=32\n")
+        (tmp_path / folder / f"{name}.cu").write_text(f"// @rung {place}kernel=k block=32\n")
+    if folder != "part":  # what lies elsewhere in the part is no rung
+        (tmp_path / "part" / "other.cu").write_text("// @rung 5 kernel=k block=32\n")
     part = ladder.Ladder("part", problem=None)
     assert part.names == ("first", "second") and part["second"].options == {"block": "32"}
-    assert ladder.read_rung("part/variant.cu").kernel == "k"
+    assert ladder.read_rung(f"{folder}/variant.cu").kernel == "k"
     assert not any(name.startswith("part/") for name in ran.report()["files"])
-    (tmp_path / "part" / "third.cu").write_text("// @rung 20 kernel=k block=32\n")
-    with pytest.raises(ladder.RungError, match=r"second.cu and part/third.cu both stand at 20"):
+    (tmp_path / folder / "third.cu").write_text("// @rung 20 kernel=k block=32\n")
+    with pytest.raises(
+        ladder.RungError,
+        match=rf"{folder}/second.cu and examples/{folder}/third.cu both stand at 20",
+    ):
         _ = ladder.Ladder("part", problem=None).names
 
 

@@ -194,7 +194,7 @@ def test_a_text_a_file_or_an_example_is_watched(watched, tmp_path):
     sanitizer.sanitize("start/hello")
     assert [text for *_, text in seen][:2] == ["import cudatut\nx = 2\n", "x = 1"]
     assert [one[1:3] for one in seen] == [("racecheck", 7), ("memcheck", 600), ("memcheck", 600)]
-    assert seen[2][0].as_posix().endswith("examples/start/hello.py") and len(shown) == 3
+    assert seen[2][0].as_posix().endswith("examples/start/hello/chapter.py") and len(shown) == 3
 
 
 def test_what_is_watched_already_is_not_watched_again(watched, monkeypatch):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudatut import tool
+from cudatut import paths, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import cupti, device, launched, trace
 
@@ -274,7 +274,7 @@ def test_under_a_tool_nothing_runs(monkeypatch):
 
 
 def test_what_to_trace():
-    assert trace.find("start/hello").name == "hello.py"
+    assert trace.find("start/hello") == paths.examples_dir() / "start/hello/chapter.py"
     with pytest.raises(CudatutError, match="no file nothing.py"):
         trace.find("nothing.py")
     with pytest.raises(TypeError, match="not both"):

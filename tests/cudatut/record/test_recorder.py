@@ -106,7 +106,8 @@ def test_a_whole_recording(book, with_gpu):
     ]
     assert counts == [None, 1, 2, 3]
     left = {path.name for path in (book.root / "start").iterdir()} - {"__pycache__"}
-    assert left == {"add.cu", "add.ipynb", "add.py", "helper.py"}
+    assert left == {"add.cu", "add.py", "helper.py"}
+    assert good.file == "recordings/nvidia-test/start/add.ipynb"
 
     # The same run again differs in nothing but when it was and how long it took.
     record("start/add")
@@ -140,7 +141,7 @@ def test_failures_are_named_leave_the_old_recording_and_stop_nobody(
     for name, text in cells.items():
         requires = "sm_100" if name == "newer" else "sm_75"
         book.example(f"a/{name}", f"# %% setup\n{with_gpu}{text}", timeout_s=600, requires=requires)
-        book.file(f"a/{name}.ipynb", "the old recording")
+        book.file(book.whole(f"a/{name}"), "the old recording")
     failures.keep("a/good", "it failed before")
 
     # A clock that goes on only where the example hangs: the others have all the time that they need.
@@ -172,12 +173,11 @@ def test_failures_are_named_leave_the_old_recording_and_stop_nobody(
     assert "changed while it was being recorded" in reasons["edited"]
     assert reasons["newer"] == "needs sm_100, and NVIDIA Test is sm_90"
     for name in cells:
-        old = (book.root / f"a/{name}.ipynb").read_text("utf-8") == "the old recording"
+        old = book.whole(f"a/{name}").read_text("utf-8") == "the old recording"
         assert old == (name != "good"), name
     # Nothing half written is left. The reasons are, for `make live`; not for what was recorded or skipped.
-    left = {path.name for path in book.root.rglob(".*") if path.is_file()}
-    failed = set(cells) - {"good", "newer"}
-    assert left == {f".{name}.failed" for name in failed}
+    assert not [path for path in book.root.parent.rglob(".*") if path.is_file()]
+    assert set(failures.names()) == {f"a/{name}" for name in set(cells) - {"good", "newer"}}
     assert failures.reason("a/unnoticed") == reasons["unnoticed"]
     # What the example that hung had started has ended too: nobody holds the pipe any more.
     assert os.read(reader, 100) == b"child\n"
@@ -223,7 +223,7 @@ def test_sanitizers_decide_and_run_before_what_is_timed(book, ran):
     assert [found[name].status for name in names] == ["recorded", "failed", "failed"]
     assert "racecheck found 2 errors\n    ========= Error: Race reported" in found["a/racy"].reason
     assert "memcheck did not finish: no such tool" in found["a/broken"].reason
-    assert not (book.root / "a/racy.ipynb").exists()
+    assert not book.whole("a/racy").exists()
 
 
 def test_what_a_sanitizer_finds_is_said_and_kept_at_once(book, ran):
@@ -530,11 +530,14 @@ def test_slim_recordings_hold_results_and_provenance_alone(book, machine, with_g
         "# %% bench\nct.show(Check('add', True, 3, 0.0, 0.0, 1e-5, 1e-5))\nprint('between')\n"
         "ct.show(Benchmark('add', 'GB/s', 9.0, [Row('x', 1.0, 1.0, 1.0, 2.0, 2 / 9, False, None, 2000)], 5))\n",
     )
-    own = book.recorded("a/add", agree=False).read_bytes()
+    own = book.notebook("a/add")
+    own["metadata"]["cudatut"]["gpu"]["name"] = "NVIDIA Home"
+    own = book.recorded("a/add", own, agree=False).read_bytes()
     (outcome,) = recorder.record_all(recorder.chosen(["a/add"]), slim=True)
     assert (outcome.status, outcome.reason) == ("recorded", "")
-    path = book.root.parent / "results" / "nvidia-test" / "a" / "add.json"
-    assert [file for file in path.parents[2].rglob("*") if file.is_file()] == [path]
+    path = recording.slim_path("NVIDIA Test", "a/add")
+    files = {file for file in path.parents[2].rglob("*") if file.is_file()}
+    assert files == {path, book.whole("a/add", "NVIDIA Home")}
     (slim,) = recording.on_other_gpus("a/add")
     assert slim.path == path and slim.slim and not slim.edited()
     assert [cell.title for cell in slim.cells] == ["setup", "bench"]
@@ -544,7 +547,7 @@ def test_slim_recordings_hold_results_and_provenance_alone(book, machine, with_g
     raw = path.read_text("utf-8")
     for left_out in ("between", "a line", "text/plain", "text/html", "One idea", "ct.show"):
         assert left_out not in raw
-    assert own == (book.root / "a/add.ipynb").read_bytes()  # the book's own is another matter
+    assert own == recording.whole_path("a/add").read_bytes()  # the book's own is another matter
 
 
 def test_slim_recordings_need_no_sanitizer_and_run_one_at_a_time(book, machine, ran, monkeypatch):
@@ -556,7 +559,7 @@ def test_slim_recordings_need_no_sanitizer_and_run_one_at_a_time(book, machine, 
     outcomes = recorder.record_all(recorder.chosen(), slim=True)
     assert {outcome.status for outcome in outcomes} == {"recorded"} and ran == ["a/add", "a/two"]
     assert set(workers) == {1}
-    assert not list(book.root.rglob("*.ipynb"))
+    assert not list(book.root.parent.rglob("*.ipynb"))
 
 
 def test_a_failure_on_another_gpu_says_nothing_of_the_book(book, with_gpu):
@@ -566,7 +569,7 @@ def test_a_failure_on_another_gpu_says_nothing_of_the_book(book, with_gpu):
     failures.keep("a/good", "it failed before")
     found = results("a/bad", "a/good", sanitize=None)
     assert [outcome.status for outcome in found.values()] == ["failed", "recorded"]
-    assert not (book.root.parent / "results/nvidia-test/a/bad.json").exists()
+    assert not recording.slim_path("NVIDIA Test", "a/bad").exists()
     assert failures.names() == ["a/good"]
 
 
@@ -595,26 +598,27 @@ def test_nothing_stale_needs_no_gpu(book):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
-@pytest.mark.parametrize(("slim", "folder"), [(False, "examples/a"), (True, "results")])
+@pytest.mark.parametrize("slim", [False, True])
+@pytest.mark.parametrize("folder", [".", "recordings"])  # without recordings, and with some
 def test_read_only_checkout_is_refused(monkeypatch, slim, folder):
     # Not tmp_path: root drops its rights here, and must still be able to read the folder.
     with tempfile.TemporaryDirectory() as base:
         root = Path(base)
         (root / "examples/a").mkdir(parents=True)
-        (root / "results").mkdir()
+        (root / folder).mkdir(exist_ok=True)
         (root / "examples/a/add.py").write_text(
             "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75}\n# ---\n# %% a\n1\n"
         )
         monkeypatch.setenv("CUDATUT_EXAMPLES", str(root / "examples"))
-        monkeypatch.delenv("CUDATUT_RESULTS", raising=False)
+        monkeypatch.delenv("CUDATUT_RECORDINGS", raising=False)
         root.chmod(0o755)
         (root / folder).chmod(0o555)
-        variable = "CUDATUT_RESULTS" if slim else "CUDATUT_EXAMPLES"
         user = os.geteuid()
         if user == 0:
             os.seteuid(65534)
         try:
-            with pytest.raises(UnwritableError, match=f"{folder}: Permission denied.*{variable}"):
+            said = "recordings: Permission denied.*CUDATUT_RECORDINGS"
+            with pytest.raises(UnwritableError, match=said):
                 recorder.record_all(recorder.chosen(), slim=slim)
         finally:
             os.seteuid(user)
@@ -678,5 +682,5 @@ def test_one_error_of_a_sanitizer_is_one_too_many(book, with_gpu):
 
     outcome = results("a/one", sanitize=found(1))["a/one"]
     assert outcome.status == "failed" and "memcheck found 1 errors" in outcome.reason
-    assert not (book.root / "a/one.ipynb").exists()
+    assert not book.whole("a/one").exists()
     assert results("a/one", sanitize=found(0))["a/one"].status == "recorded"

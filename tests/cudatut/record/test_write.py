@@ -17,7 +17,25 @@ def test_write(executed):
     write.write(executed, FOUR)
     recording.require_good("a/add")
     write.write(executed, FOUR)  # over the one that is there
-    assert os.stat(executed.example.notebook).st_mode & 0o444 == 0o444
+    assert os.stat(recording.whole_path("a/add")).st_mode & 0o444 == 0o444
+
+
+def test_an_example_has_one_whole_recording(executed):
+    """Another GPU's is replaced, and so is what this GPU had of it as a slim one."""
+    write.write(executed, FOUR)
+    before = recording.whole_path("a/add")
+    second = recording.own_path(
+        "NVIDIA H100", "a/add"
+    )  # as two branches leave it when they are merged
+    second.parent.mkdir(parents=True)
+    second.write_bytes(before.read_bytes())
+    executed.session["gpu"]["name"] = "NVIDIA H200"
+    write.write_slim(executed)
+    (slim,) = recording.on_other_gpus("a/add")
+    write.write(executed, FOUR)
+    assert recording.whole_path("a/add") == recording.own_path("NVIDIA H200", "a/add")
+    assert recording.require_good("a/add").metadata["gpu"]["name"] == "NVIDIA H200"
+    assert not before.exists() and not second.exists() and not slim.path.exists()
 
 
 @pytest.mark.parametrize(
@@ -35,18 +53,21 @@ def test_write(executed):
     ],
 )
 def test_what_is_not_good_is_not_written(executed, change, reason):
-    executed.example.notebook.write_text("old")
+    path = recording.own_path("G", "a/add")
+    path.parent.mkdir(parents=True)
+    path.write_text("old")
     change(executed)
     with pytest.raises(RecordingFailed, match=reason):
         write.write(executed, FOUR)
-    assert executed.example.notebook.read_text() == "old"
-    assert sorted(os.listdir(executed.example.path.parent)) == ["add.ipynb", "add.py"]
+    assert path.read_text() == "old"
+    assert os.listdir(path.parent) == ["add.ipynb"]
+    assert os.listdir(executed.example.path.parent) == ["add.py"]
 
 
 def test_what_is_not_whole_is_not_written(executed):
     with pytest.raises(RecordingFailed, match="synccheck was not run"):
         write.write(executed, FOUR[:3])
-    assert not executed.example.notebook.exists()
+    assert recording.whole_path("a/add") is None
 
 
 def test_commit(tmp_path, monkeypatch):

@@ -84,11 +84,21 @@ class SmallBook:
 
     def record(self, name: str, *sources: str, text: str = "1000\n", **metadata) -> Path:
         """A recording as if the example had run at HEAD, committed. sources: besides its .py."""
-        path = self.root / f"{name}.ipynb"
         commit = {"commit": self.repository.git("rev-parse", "HEAD")}
-        path.write_text(self.notebook(name, *sources, text=text, **commit | metadata))
+        path = self.write(name, self.notebook(name, *sources, text=text, **commit | metadata))
         self.commit()
         return path
+
+    def write(self, name: str, notebook: str) -> Path:
+        path = self.whole(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(notebook, encoding="utf-8")
+        return path
+
+    @staticmethod
+    def whole(name: str) -> Path:
+        """Where the whole recording of an example lies."""
+        return recording.own_path("NVIDIA Test", name)
 
     def notebook(self, name: str, *sources: str, text: str, **metadata) -> str:
         example = catalog.get(name)
@@ -102,7 +112,7 @@ class SmallBook:
         shown["data"] = result._repr_mimebundle_()
         stream = {"output_type": "stream", "name": "stdout", "text": text}
         code[-1].outputs = [stream, shown]
-        files = [f"{name}.py", *sources]
+        files = [example.file, *sources]
         found = {
             "schema": 1,
             "name": name,
@@ -127,14 +137,14 @@ class SmallBook:
 
     def signed(self, notebook: dict, name: str) -> str:
         """A notebook as the text of its file, with the digest that it would have if it had been recorded so."""
-        path = self.root / f"{name}.ipynb"
+        path = self.whole(name)
         made = recording.parse(name, path, json.dumps(notebook).encode())
         notebook["metadata"]["cudatut"]["digest"] = made.digest()
         return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
     def forge(self, name: str, change) -> None:
         """Change the JSON of a recording, and sign it anew, as whoever forges one can."""
-        path = self.root / f"{name}.ipynb"
+        path = self.whole(name)
         notebook = json.loads(path.read_text(encoding="utf-8"))
         change(notebook["metadata"]["cudatut"], notebook)
         path.write_text(self.signed(notebook, name), encoding="utf-8")
@@ -157,7 +167,6 @@ class SmallBook:
 
 @pytest.fixture
 def small(repository, monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDATUT_RESULTS", str(repository.root / "results"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return SmallBook(repository)
 

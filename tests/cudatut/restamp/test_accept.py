@@ -154,7 +154,8 @@ def test_a_recording_of_files_that_nobody_has(small):
     (small.root / "a/helper.py").write_text("LENGTH = 7\n")
     notebook = small.notebook("a/add", "a/helper.py", text="x", commit="unknown")
     (small.root / "a/helper.py").write_text(text)
-    small.commit(**{"a/add.ipynb": notebook})
+    small.write("a/add", notebook)
+    small.commit()
     reason = "it was recorded at unknown, and no commit has its sources as they were then"
     assert small.restamp().refused == (reason,)
 
@@ -183,13 +184,14 @@ def test_what_is_not_committed_is_named(added):
 
 def test_a_recording_that_is_not_committed(small):
     commit = small.repository.git("rev-parse", "HEAD")
-    path = small.root / "a/add.ipynb"
-    path.write_text(small.notebook("a/add", "a/helper.py", text="x", commit=commit))
+    small.write("a/add", small.notebook("a/add", "a/helper.py", text="x", commit=commit))
     small.edit("a/add.py", "# of both arrays", "# of x and y")
-    small.repository.git("rm", "-q", "--cached", "examples/a/add.ipynb")
+    small.repository.git("rm", "-q", "--cached", "recordings/nvidia-test/a/add.ipynb")
     small.repository.git("commit", "-q", "-m", "x")
     (outcome,) = restamp([small.load()])
-    assert outcome.refused[0].startswith("commit examples/a/add.ipynb first, so that its restamp")
+    assert outcome.refused[0].startswith(
+        "commit recordings/nvidia-test/a/add.ipynb first, so that its restamp"
+    )
     small.commit()
     assert small.restamp().grounds == ("meaning",)
 
@@ -230,7 +232,9 @@ def test_where_nothing_can_be_written(added):
         outcome = added.restamp()
     finally:
         folder.chmod(0o755)
-    assert outcome.refused == ("examples/a/add.ipynb cannot be written: Permission denied",)
+    assert outcome.refused == (
+        "recordings/nvidia-test/a/add.ipynb cannot be written: Permission denied",
+    )
 
 
 def test_a_disk_that_is_full(added, monkeypatch):
@@ -241,7 +245,7 @@ def test_a_disk_that_is_full(added, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(accept, "write_whole", full)
-    reason = "examples/a/add.ipynb cannot be written: No space left on device"
+    reason = "recordings/nvidia-test/a/add.ipynb cannot be written: No space left on device"
     assert added.restamp().refused == (reason,)
     assert added.load().path.read_bytes() == before
 
@@ -308,7 +312,6 @@ def test_results_of_another_gpu(added):
     metadata = slim["metadata"]["cudatut"]
     metadata |= {"slim": True, "sanitizers": []}
     path = recording.slim_path("NVIDIA Test", "a/add")
-    path.parent.mkdir(parents=True)
     made = recording.parse("a/add", path, json.dumps(slim).encode())
     metadata["digest"] = made.digest()
     path.write_text(json.dumps(slim))

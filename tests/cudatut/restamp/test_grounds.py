@@ -2,6 +2,7 @@
 
 import pytest
 
+from cudatut.errors import CudatutError
 from cudatut.history import history
 from cudatut.restamp.grounds import judge
 from cudatut.restamp.trees import tree
@@ -32,14 +33,14 @@ class Judged:
     """Two commits of a few files: what a recording of the first is told at the second."""
 
     def __init__(self, repository):
-        self.repository = repository
+        self.repository, self.sources = repository, SOURCES
         self.first = repository.commit(**FILES)
 
     def __call__(self, moves=(), text_counts=(), shows_lines=False, **edits):
         """moves: (was, now). edits: of files, as they are called then, by (was, now) words, or a whole text, or None."""
         for was, now in moves:
             path = self.repository.root / "examples" / now
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             self.repository.git("mv", f"examples/{was}", f"examples/{now}")
         files = {}
         for name, edit in edits.items():
@@ -51,9 +52,10 @@ class Judged:
             files[name] = edit
         second = self.repository.commit(**files)
         then, now = tree(history(), self.first), tree(history(), second)
-        meanings = {name: then.meaning(name) for name in SOURCES if name not in text_counts}
+        meanings = {name: then.meaning(name) for name in self.sources if name not in text_counts}
         metadata = {
-            "sources": {name: then.sha256(name) for name in SOURCES},
+            "name": "a/main",
+            "sources": {name: then.sha256(name) for name in self.sources},
             "meanings": {name: sha for name, sha in meanings.items() if sha},
         }
         return judge(metadata, shows_lines, then, now)
@@ -231,13 +233,183 @@ def test_data_that_moved_and_that_nobody_names_by_its_path(judged):
     ("name", "text", "reason"),
     [
         ("a/helper.py", "LENGTH = len(__file__)\n", "moved, and looks at its own place"),
-        ("a/k.cu", "// @rung 3 kernel=k\n", "moved, and its ladder knows it by its name"),
+        ("a/k.cu", "// @rung 3 kernel=k\n", "moved, and is called otherwise now"),
+        ("a/parts.cuh", "// of __FILE__\n", "moved, and looks at its own place"),
     ],
 )
 def test_what_knows_its_place_stays_there(repository, name, text, reason):
     judged = Judged(repository)
     judged.first = repository.commit(**{name: text})
     assert f"{name} {reason}" in judged(moves=[(name, f"c/{name[2:]}")]).refused
+
+
+@pytest.mark.parametrize(
+    ("target", "accepts"), [("c/k.cu", True), ("c/kernel.cu", False), ("a/ladder/k.cu", True)]
+)
+def test_a_program_that_says_where_its_lines_are(judged, target, accepts):
+    """nvcc calls what it is given by its name in its folder, so that is what `__FILE__` is."""
+    judged.first = judged.repository.commit(**{"a/k.cu": "// __FILE__\n"})
+    found = judged(moves=[("a/k.cu", target)], **{"a/main.py": ("a/k.cu", target)})
+    assert found.refused == ([] if accepts else ["a/k.cu moved, and looks at its own place"])
+
+
+# --- what is called by a name that does not tell its folder -------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["a/main/chapter.py", "a/mai/n.py"])
+def test_the_script_of_an_example_is_called_by_the_examples_name(judged, target):
+    imports = {
+        "import helper": "from cudatut.book.a import helper",
+        "from steps": "from cudatut.book.a.steps",
+    }
+    text = FILES["a/main.py"]
+    for was, now in imports.items():
+        text = text.replace(was, now)
+    listed = {"moved.yml": f"a/main.py: {target}\n"}
+    found = judged(moves=[("a/main.py", target)], **{target: text} | listed)
+    if target == "a/main/chapter.py":
+        accepted(found, **{"a/main.py": "moved"})
+        assert found.now == {"a/main.py": target}
+    else:  # the example would have another name
+        assert found.refused == ["a/main.py moved, and no source names it"]
+
+
+def test_a_script_in_a_folder_that_does_not_find_its_modules(judged):
+    found = judged(moves=[("a/main.py", "a/main/chapter.py")])
+    assert found.refused == ["a/main.py means something else"]
+
+
+def test_an_example_that_another_calls_by_its_name(judged):
+    script = 'print(ct.profile("a/second", "k"))\n'
+    judged.first = judged.repository.commit(**{"a/main.py": script, "a/second.py": "x = 1\n"})
+    judged.sources = [*SOURCES, "a/second.py"]
+    found = judged(moves=[("a/second.py", "a/second/chapter.py")])
+    accepted(found, **{"a/second.py": "moved"})
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "accepts"),
+    [
+        ("a/k.cu", "a/ladder/k.cu", True),
+        ("a/k.cu", "a/ladder/k2.cu", False),
+        ("a/k.cu", "a/main/k.cu", False),
+        ("a/k.cu", "c/ladder/k.cu", False),
+        ("a/ladder.py", "a/ladder/ladder.py", True),
+        ("a/ladder.py", "c/ladder.py", False),
+        ("a/autotuning_space.py", "a/ladder/autotuning_space.py", True),
+        ("a/autotuning_space.py", "a/main/autotuning_space.py", False),
+    ],
+)
+def test_a_rung_and_its_ladder_are_found_in_the_ladders_folder(judged, name, target, accepts):
+    """By the package, whoever names them or does not."""
+    text = "// @rung 3 kernel=k\n" if name.endswith(".cu") else "LADDER = 1\n"
+    judged.first = judged.repository.commit(**{name: text, "a/main.py": "print(1)\n"})
+    judged.sources = [*SOURCES, name] if name not in SOURCES else SOURCES
+    found = judged(moves=[(name, target)])
+    if accepts:
+        accepted(found, **{name: "moved"})
+    else:
+        assert found.refused == [f"{name} moved, and is called otherwise now"]
+
+
+# --- moved.yml ----------------------------------------------------------------------------------------
+
+LENGTHS = {"c/sizes.py": "# Three.\nLENGTH = 3\n", "c/alike.py": "# 3.\nLENGTH = 3\n"}
+
+
+def of_the_helper(judged, listed, **files):
+    """The helper is gone, two files that mean the same are new, and its users name one of them."""
+    named = dict.fromkeys(
+        ("a/main.py", "a/steps.py"), ("import helper", "import c.sizes as helper")
+    )
+    return judged(**{"a/helper.py": None, **LENGTHS, **named, **files} | listed)
+
+
+def test_of_two_that_can_be_it_the_list_says_which(judged):
+    found = of_the_helper(judged, {})
+    assert "a/helper.py is gone" in found.refused
+
+
+def test_what_the_list_says(judged):
+    found = of_the_helper(judged, {"moved.yml": "a/helper.py: c/sizes.py\n"})
+    accepted(found, **{"a/helper.py": "moved", "a/main.py": "moved", "a/steps.py": "moved"})
+    assert found.now["a/helper.py"] == "c/sizes.py"
+
+
+def test_the_list_is_not_believed_where_it_means_something_else(judged):
+    found = of_the_helper(
+        judged, {"moved.yml": "a/helper.py: c/sizes.py\n"}, **{"c/sizes.py": "LENGTH = 4\n"}
+    )
+    assert "a/helper.py means something else" in found.refused
+
+
+def test_a_list_that_names_a_file_which_is_not_there(judged):
+    found = of_the_helper(judged, {"moved.yml": "a/helper.py: c/gone.py\n"})
+    assert "a/helper.py is gone" in found.refused
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "a: {\n"])
+def test_a_list_that_is_none(judged, text):
+    with pytest.raises(CudatutError, match="examples/moved.yml"):
+        of_the_helper(judged, {"moved.yml": text})
+
+
+# --- lines that are shown -----------------------------------------------------------------------------
+
+TWO_PARTS = (
+    FILES["a/main.py"]
+    .replace("import helper", "import a.helper as helper")
+    .replace("from steps", "from a.steps")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "stay"),
+    [
+        (TWO_PARTS, True),
+        ("\n" + TWO_PARTS, False),
+        (TWO_PARTS.replace("\n\n", "\n") + "\n", False),  # as many lines, and others
+        (TWO_PARTS.replace("\n\n", "\n# Why.\n"), True),
+    ],
+)
+def test_the_lines_of_a_script_that_moved(judged, text, stay):
+    target = "a/main/chapter.py"
+    listed = {"moved.yml": f"a/main.py: {target}\n"}
+    found = judged(moves=[("a/main.py", target)], shows_lines=True, **{target: text} | listed)
+    if stay:
+        accepted(found, **{"a/main.py": "moved"})
+    else:
+        reason = "a/main.py changed, and outputs show the numbers of its lines"
+        assert found.refused == [reason]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "stay"),
+    [
+        ("a/k.cu", "c/k.cu", True),
+        ("a/k.cu", "c/kernel.cu", False),
+        ("b/far.py", "c/far.py", True),
+        ("b/far.py", "c/near.py", False),
+    ],
+)
+def test_lines_stay_where_a_file_keeps_its_name(judged, name, target, stay):
+    files = {"a/k.cu": "// of no use\n", "a/main.py": f'x = "{name}"\n'}
+    judged.first = judged.repository.commit(**files)
+    found = judged(moves=[(name, target)], shows_lines=True, **{"a/main.py": (name, target)})
+    reason = "changed, and outputs show the numbers of its lines"
+    # What names it has another text, and did not move.
+    assert found.refused == [f"{one} {reason}" for one in ("a/main.py", name)[: 2 - stay]]
+
+
+def test_the_lines_of_a_kernel_that_moved_and_changed(judged):
+    target = "a/main/k.cu"
+    edit = {
+        "a/main.py": ("a/k.cu", target),
+        target: ('#include "parts.cuh"', '#include "a/parts.cuh"'),
+    }
+    found = judged(moves=[("a/k.cu", target)], shows_lines=True, **edit)
+    reason = "changed, and outputs show the numbers of its lines"
+    assert found.refused == [f"{name} {reason}" for name in ("a/main.py", "a/k.cu")]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +437,7 @@ def test_other_sources_than_the_commit_had(judged):
     judged.first = judged.repository.commit(**{"a/helper.py": "LENGTH = 7\n"})
     second = judged.repository.commit(**{"a/helper.py": "LENGTH = 8\n"})
     then, now = tree(history(), judged.first), tree(history(), second)
-    metadata = {"sources": {"a/helper.py": "0" * 64}, "meanings": {}}
+    metadata = {"name": "a/main", "sources": {"a/helper.py": "0" * 64}, "meanings": {}}
     assert judge(metadata, False, then, now).refused == [
         "a/helper.py was another file at the commit named"
     ]

@@ -121,7 +121,7 @@ def test_a_forged_restamp_is_refused(moved, name, capsys):
     moved.commit()
     assert problems(moved)
     assert cli.main(["status"]) == 1
-    assert "examples/a/add.ipynb" in capsys.readouterr().out
+    assert "recordings/nvidia-test/a/add.ipynb" in capsys.readouterr().out
 
 
 def test_a_restamp_of_what_shows_the_numbers_of_lines(small):
@@ -237,7 +237,7 @@ def test_the_same_machine_code(inlined):
     said = []
     assert problems(inlined) == []
     assert verify.compiled([inlined.load()], inlined.past, said.append) == []
-    assert said == ["1: examples/a/add.ipynb: the same code"]
+    assert said == ["1: recordings/nvidia-test/a/add.ipynb: the same code"]
     assert verify.compiled([inlined.load()], inlined.past, said.append, seconds=-1) == []
     assert said[-1].startswith("0 restamps were compared, drawn by the seed 0; 1 were not")
 
@@ -251,13 +251,15 @@ def test_another_machine_code_is_told_by_the_compiler_alone(inlined, monkeypatch
     assert inlined.restamp().grounds == ("code",)
     monkeypatch.undo()
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(inlined.root))
-    monkeypatch.setenv("CUDATUT_RESULTS", str(inlined.root.parent / "results"))
     assert problems(inlined) == []
     inlined.commit(**{"b/read.py": None})
     assert cli.main(["status"]) == 0
     assert cli.main(["status", "--compile"]) == 1
     out = capsys.readouterr().out
-    assert "examples/a/add.ipynb: its restamp 2: a/add.cu: the code of 1 kernels is another" in out
+    assert (
+        "recordings/nvidia-test/a/add.ipynb: its restamp 2: a/add.cu: the code of 1 kernels is another"
+        in out
+    )
 
 
 def test_a_recording_is_read_as_json_alone(inlined):
