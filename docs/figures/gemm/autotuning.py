@@ -21,9 +21,8 @@ _RULES = {  # names of the rules in Chinese
 
 def funnel() -> str:
     """How many candidates each rule leaves on an H100 and on an RTX 3090, as bars."""
-    from cudatut.gpu.ladder import shared
+    from cudatut.book.gemm.ladder import autotuning_space as space
 
-    space = shared("gemm/autotuning_space")
     gpus = {"H100": space.prune(space.H100)[0], "RTX 3090": space.prune(space.RTX_3090)[0]}
     names = [name for name, _ in gpus["H100"]]
     left, width, step = 220, 380, 44

@@ -132,7 +132,7 @@ def tables(
 
 def pools(cell: int = 16) -> str:
     """The pools that the simulation drew: a line for each moment, a tint for each request."""
-    results = references.load("llm/paged_attention").results("map")
+    results = references.load("llm/paged_attention_map").results("map")
     titles = (
         tr("side by side, the next power of two", "连续存放，取 2 的幂"),
         tr(f"blocks of {cell}", f"每块 {cell} 个词元"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from html import escape
 
-from cudatut.gpu.ladder import shared
 from cudatut.site.svg import Svg, figure, tr
 
 SMS = 132  # of an H100
@@ -15,7 +14,9 @@ COLORS = {64: "c4", 128: "c3", 192: "c5", 256: "c2"}
 def choices() -> str:
     """Forty shapes by the number of their results and their depth: a circle where tiles are computed whole, a square where
     blocks share some of them, a color for the columns of the tile."""
-    gemm, shapes = shared("tensor/gemm"), shared("gemm/shapes").SHAPES
+    from cudatut.book.gemm.shapes.shapes import SHAPES
+    from cudatut.book.tensor.gemm import gemm
+
     left, right, top, bottom = 52, 700, 36, 330
     low, high = 64 * 64, 8192 * 8192
 
@@ -36,7 +37,7 @@ def choices() -> str:
     s.text((left + right) / 2, bottom + 38, tr("results, m × n", "结果数，m × n"), "muted", size=12)
     s.text(4, 14, tr("depth k", "深度 k"), "muted", "start", 12)
     found = {}
-    for m, n, k in shapes:
+    for m, n, k in SHAPES:
         unaligned = 2 * (m * k * (k % 8 > 0) + k * n * (n % 8 > 0))
         plan = found[m, n, k] = gemm.choose(m, n, k, SMS, unaligned)
         color = f"{COLORS[plan.tile.columns]} solid"
