@@ -578,10 +578,6 @@ def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextMana
     outside the check are explained in the same way. Raises UnknownExerciseError.
     """
     asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
-    # What lies beside the solution is beside the reader's file too.
-    beside = str(_file(asked.chapter).parent)
-    if beside not in sys.path:
-        sys.path.append(beside)
 
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, SyntaxError):

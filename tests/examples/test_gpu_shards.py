@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import random
 import sys
 import time
@@ -114,7 +115,7 @@ def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
 
 
 def test_one_case_of_each_function(gpu, tree, tmp_path):
-    plan = {"one_each": True, "whole": ["test_two.py"], "half": [0, 1]}
+    plan = {"cases": 1, "whole": ["test_two.py"], "half": [0, 1]}
     _, found, log = run(gpu[1], tree, tmp_path, jobs=1, **plan)
     names = [name.removeprefix("tests/gpu/") for name in found.tests]
     assert sum(name.startswith("test_two") for name in names) == 40, log
@@ -137,9 +138,25 @@ def test_batches_are_the_same_everywhere_and_others_with_another_seed(gpu):
 def test_halves_have_all_functions(gpu):
     dealt = gpu[0]
     names = [f"a.py::f{i}[{n}]" for i in range(40) for n in range(5)]
-    drawn = dealt.one_of_each(names, 3, ())
+    drawn = dealt.some_of_each(names, 3)
     assert {dealt.function_of(name) for name in drawn} == {f"a.py::f{i}" for i in range(40)}
-    assert len(drawn) == 40 and drawn != dealt.one_of_each(names, 4, ())
+    assert len(drawn) == 40 and drawn != dealt.some_of_each(names, 4)
+    more = dealt.some_of_each(names, 3, most=3)
+    assert len(more) == 120 and drawn < more and len(dealt.some_of_each(names, 3, most=9)) == 200
+
+
+def test_each_name_among_parameters_has_a_case(gpu):
+    """Of a rung, say; numbers need none."""
+    dealt = gpu[0]
+    rungs = "naive", "tiles", "wgmma", "tma", "final"
+    words = {f"a.py::f[{r}-{n}]": {("rung", r)} for r in rungs for n in range(4)}
+    words |= {f"a.py::g[{n}]": set() for n in range(9)}
+    drawn = dealt.some_of_each(list(words), 3, most=2, words=words)
+    assert set().union(*(words[name] for name in drawn)) == {("rung", r) for r in rungs}
+    assert sum(name.startswith("a.py::g") for name in drawn) == 2
+    assert 5 <= sum(name.startswith("a.py::f") for name in drawn) <= 6
+    item = SimpleNamespace(callspec=SimpleNamespace(params={"rung": "tma", "n": 3}))
+    assert dealt.words_of(item) == {("rung", "tma")} and not dealt.words_of(SimpleNamespace())
 
 
 def test_every_file_of_tests_gpu_is_in_one_shard(gpu):
@@ -165,6 +182,52 @@ def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
     assert len(json.loads((tmp_path / "report-few.json").read_text())["tests"]) == 1
     shards.main([*arguments, "--resume"], tree)
     assert "40 had passed before" in capsys.readouterr().out
+
+
+def test_kernels_of_what_passed_before_stay_in_the_report(gpu, tree, tmp_path, monkeypatch):
+    """A survey that goes on knows all kernels, of each what was found last."""
+    shards = gpu[1]
+    monkeypatch.setattr(shards, "SHARDS", {"few": ("test_two.py",)})
+    monkeypatch.setattr(shards, "NAMES", ("few",))
+    passed = {
+        "test": "tests/gpu/test_two.py::test_gone",
+        "outcome": "passed",
+        "seconds": 1.0,
+        "pid": 1,
+    }
+    kernel = {"kernel": "k", "files": ["x.cu"], "code": "1", "compiled": 2.0, "pid": 1}
+    report = tmp_path / "report-few.jsonl"
+    report.write_text("".join(json.dumps(line) + "\n" for line in (kernel, passed)))
+    shards.main(["few", "--out", str(tmp_path), "--limit", "60", "--resume"], tree)
+    assert shards.read(report).kernels == {"k": kernel}
+
+
+def test_what_a_process_of_a_test_compiles_is_that_tests(gpu, tmp_path, monkeypatch):
+    dealt = gpu[0]
+    from cudatut.gpu import kernel
+
+    for name in ("__init__", "__call__"):
+        monkeypatch.setattr(kernel.Kernel, name, getattr(kernel.Kernel, name))
+    monkeypatch.setenv(dealt.NOTE_IN, "")
+    said = []
+    kernels = dealt.Kernels(lambda **facts: said.append(facts))
+    noted = Path(os.environ[dealt.NOTE_IN])
+    assert kernels.taken() == {"kernels": [], "compiling": 0.0}
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and said == [
+        {"kernel": "k", "files": ["x.cu"], "code": "1"}
+    ]
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and len(said) == 1, "told once"
+    assert kernels.taken()["kernels"] == []
+
+
+def test_uneven_shards_are_woven_cases_of_others(gpu):
+    shards = gpu[1]
+    for name, files in shards.UNEVEN.items():
+        plan = shards.plan_of(name, 1)
+        assert plan["uneven"] and plan["cases"] and plan["words"] and plan["files"] == files
+        assert set(files) <= {one for some in shards.SHARDS.values() for one in some}
 
 
 def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
@@ -230,25 +293,35 @@ def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, mo
     import cudatut as ct
 
     kernel, error = as_on_a_gpu
-    before = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)  # at an import
+    before = kernel.Kernel(
+        "llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False
+    )  # at an import
     monkeypatch.setitem(vars(ct), "compile_ahead", None)
-    notes, said = gpu[0].Kernels(at_once=True), []
+    said = []
 
     def say(**facts):
         said.append(facts)
 
+    notes = gpu[0].Kernels(say, at_once=True)
     before()
-    assert notes.taken(say)["kernels"] == [] and not said
-    first = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)
-    taken = notes.taken(say)
+    assert notes.taken()["kernels"] == [] and not said
+    first = kernel.Kernel("llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False)
+    taken = notes.taken()
     (key,) = taken["kernels"]
-    assert json.loads(key) == ["llm/merge.cu", "merge", {}, [], "sm_90"] and taken["compiling"] >= 0
+    assert (
+        json.loads(key) == ["llm/kernels/attention/merge.cu", "merge", {}, [], "sm_90"]
+        and taken["compiling"] >= 0
+    )
     (fact,) = said
-    assert fact["kernel"] == key and "llm/merge.cu" in fact["files"] and len(fact["code"]) == 64
+    assert (
+        fact["kernel"] == key
+        and "llm/kernels/attention/merge.cu" in fact["files"]
+        and len(fact["code"]) == 64
+    )
     with pytest.raises(error):
         kernel.Kernel("__global__ void k() { x; }", "k", arch="sm_90", load=False)
     first()
-    taken = notes.taken(say)
+    taken = notes.taken()
     assert key in taken["kernels"] and len(taken["kernels"]) == 2, (
         "launched, and not compiled again"
     )

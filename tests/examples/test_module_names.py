@@ -125,8 +125,8 @@ def test_two_modules_of_one_name_are_noticed(tmp_path):
     )
     tests = list((root / "tests").rglob("*.py"))
     found = confused(loaded(tests, on_the_path(tests, root), root))
-    assert found == {"fp8": ["examples/llm/fp8.py", "examples/tensor/fp8.py"]}
-    (root / "examples/llm/fp8.py").rename(root / "examples/llm/kv_scales.py")
+    assert found == {"fp8": ["examples/llm/fp8.py", "examples/tensor/fp8/chapter.py"]}
+    (root / "examples/llm/fp8.py").rename(root / "examples/llm/serving/kv_scales.py")
     assert not confused(loaded(tests, on_the_path(tests, root), root))
 
 

@@ -178,7 +178,7 @@ def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
 
 
 def test_try_says_what_a_kernel_does_not_claim(tmp_path):
-    text = (paths.examples_dir() / "tensor/wmma.cu").read_text()
+    text = (paths.examples_dir() / "tensor/ladder/wmma.cu").read_text()
     (tmp_path / "mine.cu").write_text(text.replace("tile=", "multiples=1x8x64 tile="))
     out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", "tensor", "mine.cu"))
     assert "not checked: mine takes only multiples of 64 for k, not 1 x 8 x 8" in out

@@ -1,19 +1,16 @@
 """fp8_product.py: quantizing beside NumPy, and products beside float64, exact where whole numbers allow it."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
+from cudatut.book.numbers import e4m3
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import fp8_product as fp8
 
 import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import e4m3
-import fp8_product as fp8
-from bf16 import to_bf16, to_float
 
 KINDS = {
     "one level": (1, False, fp8.Tile()),

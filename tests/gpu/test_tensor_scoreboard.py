@@ -1,22 +1,16 @@
 """What the scoreboard of tensor cores adds, on a real GPU: products in TF32, the best of cublasLt, the search for a plan."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.gemm import tuner as gemm_tuner
+from cudatut.book.numbers.bf16 import to_float
+from cudatut.book.rivals import cublas_tf32, cublas_types, lt
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.ladder import autotuning_space
 
 import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import cublas_tf32
-import cublas_types
-import gemm
-import lt
-import tf32_product
-from bf16 import to_float
 
 SIZES = [
     (1, 1, 4), (1, 300, 32), (127, 255, 36), (128, 256, 64), (300, 77, 2000), (520, 1032, 704), (2304, 2304, 256),
@@ -104,7 +98,8 @@ def test_the_best_of_cublaslt_in_bf16_and_e4m3():
     ct.poison(problem.c)
     run()
     problem.compare("cublasLt")
-    fp8 = ct.shared("tensor/fp8_product")
+    from cudatut.book.tensor.gemm import fp8_product as fp8
+
     a, b = (fp8.quantize(ct.to_device(x)) for x in factors(256, 320, 512, whole=False))
     c, want = (ct.empty((256, 320), "uint16") for _ in range(2))
     lt.fastest(a.codes, b.codes, c, "e4m3", True, scales=(a.scales, b.scales))()
@@ -124,7 +119,10 @@ def test_a_size_that_cublaslt_refuses_gives_no_row():
 
 @pytest.mark.parametrize("size", [(512, 520, 512), (300, 257, 131)], ids=str)
 def test_tuning_finds_a_plan_that_is_right(size):
-    tuner, space = ladder.shared("gemm/tuner"), ladder.shared("tensor/autotuning_space").SPACE
+    tuner, space = (
+        gemm_tuner,
+        autotuning_space.SPACE,
+    )
     size = dict(zip("mnk", size, strict=True))
     found = tuner.tune(space, size, most=6)
     assert found.search[-1][1] >= 1 and found.verdict().startswith("best: ")

@@ -1,23 +1,17 @@
 """What the GPU's backend does on the host: how a step's arrays are arranged, and weights as bf16."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from cudatut.book.llm.backends.step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
+from cudatut.book.llm.engine.arrivals import Clock, ModelBackend, replay, uniform, workload
+from cudatut.book.llm.engine.batch import Batch
+from cudatut.book.llm.engine.blocks import NaiveBlocks
+from cudatut.book.llm.engine.engine import Engine
+from cudatut.book.llm.engine.scheduler import Scheduler
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.llm.model.weights import bits, floats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
-
-import flash
-from arrivals import Clock, ModelBackend, replay, uniform, workload
-from batch import Batch
-from blocks import NaiveBlocks
-from engine import Engine
-from scheduler import Scheduler
-from step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
-from weights import bits, floats
 
 TILE = flash.tile_for(64)
 

@@ -1,4 +1,4 @@
-"""examples/llm/linear_hopper.cu on a CPU: its own text, with stand-ins for PTX (tests/tensor/hopper_on_cpu), in random
+"""examples/llm/kernels/linear_hopper.cu on a CPU: its own text, with stand-ins for PTX (tests/tensor/hopper_on_cpu), in random
 interleavings, against float64. Faults that are planted are noticed."""
 
 import re

@@ -13,7 +13,7 @@ import pytest
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-import row_softmax
+from cudatut.book.llm.kernels import row_softmax
 from llm_rows import HALF_ULP, assert_close, stored, value
 
 FOLDER = examples_dir() / "llm"
@@ -201,7 +201,7 @@ def test_without_clusters(monkeypatch):
     def choice(capability, width, vec=4):
         gpu = SimpleNamespace(compute_capability=capability, shared_per_block_optin=232448)
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
-        return row_softmax._choice(SimpleNamespace(width=width, bytes=4), vec)
+        return row_softmax._choice(SimpleNamespace(width=width, size=4), vec)
 
     widths = 32768, 49152, 128256, 262144, 262145
     assert [choice((9, 0), n) for n in widths] == [
@@ -245,13 +245,13 @@ def test_launch(monkeypatch):
         array("float32", 2, 50257, 50257), array("float32", 2, 50257, 50257, 1 << 40)
     )
     (first, where, shape), (second, _, odd) = noted
-    source = "llm/softmax_cluster.cu", "softmax_cluster"
+    source = "llm/kernels/softmax_cluster.cu", "softmax_cluster"
     assert first == (*source, "float", "__nv_bfloat16", 4, 512, 8, 8)
     assert where[:6] == (1 << 30, 128260, 1 << 40, 128256, 128256, 0.5)
     assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)
     assert second == (*source, "float", "float", 1, 512, 25, 4)
     assert odd["grid"] == 2 * 4
-    with pytest.raises(ValueError, match="cluster holds 262144"):
+    with pytest.raises(ValueError, match="'cluster' holds 262144"):
         row_softmax.softmax(
             array("float32", 1, 262145, 262145),
             array("float32", 1, 262145, 262145, 1 << 40),

@@ -918,7 +918,7 @@ def module_shadowed(book: Book) -> Change:
 
 
 def data_changed(book: Book) -> Change:
-    name = "llm/tang.gguf"
+    name = "llm/model/tang.gguf"
     if not book.of(name):
         raise Unfit("no recording says that it reads it")
     raw = bytearray((book.root / "examples" / name).read_bytes())

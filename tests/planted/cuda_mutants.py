@@ -187,6 +187,8 @@ def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
         before = code[:at].rstrip()
         if not before or before[-1] not in ";{}:)" or before.endswith("::"):
             continue  # in the midst of an expression
+        if before[-1] == ":" and "?" in re.split(r"[;{}]", before)[-1]:
+            continue  # not behind a label
         behind = _end_of_statement(code, at)
         if behind is None:
             continue
@@ -241,13 +243,19 @@ def _end_of_statement(code: str, at: int) -> int | None:
     return None
 
 
+def family_of(old: str, real: str, family: str) -> str:
+    """The family of a statement: of an `asm`, whose text `old` has blanks instead of strings, what the real text says."""
+    if not old.startswith("asm"):
+        return family
+    return next((one for one, words in _ASM.items() if words.search(real)), "statement")
+
+
 def possible(file: str, text: str) -> list[Mutant]:
     """All faults of a file."""
     code, found = blanked(text), []
     for at, old, new, family in (*tokens(code), *statements(code)):
         real = text[at : at + len(old)]
-        if old.startswith("asm"):
-            family = next((one for one, words in _ASM.items() if words.search(real)), "statement")
+        family = family_of(old, real, family)
         found.append(Mutant(file, at, real, new, family, text.count("\n", 0, at) + 1))
     return found
 

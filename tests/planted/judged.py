@@ -268,7 +268,7 @@ def made_newer(root: Path, changes, seed: int) -> int:
         assert all(kernel["code"] for kernel in metadata["kernels"]), one.name
         metadata["instrument"] = instrument.used(["timing", "checking"])
         if one.name == "llm/reading_vllm":
-            metadata["sources"] = sources | recording.hashes(["llm/tang.gguf"])
+            metadata["sources"] = sources | recording.hashes(["llm/model/tang.gguf"])
         metadata["meanings"] = recording.meanings(metadata["meanings"])
         notebook = json.loads(one.path.read_text(encoding="utf-8"))
         notebook["metadata"]["cudatut"] = metadata

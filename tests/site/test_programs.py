@@ -78,6 +78,8 @@ def test_a_program_finds_what_it_imports(page, example, cell, file, tmp_path):
 def test_what_a_program_lacks_is_seen():
     code = "import os, numpy\nfrom flash_hopper import attention\n"
     assert unresolved(code, {}, BOOK) == {"flash_hopper"}
-    assert unresolved(code, {"tensor/flash_hopper.py": "import cudatut"}, BOOK) == set()
-    assert unresolved(code, {"tensor/flash_hopper.py": "import cutlass.cute"}, BOOK) == {"cutlass"}
+    assert unresolved(code, {"tensor/attention/flash_hopper.py": "import cudatut"}, BOOK) == set()
+    assert unresolved(code, {"tensor/attention/flash_hopper.py": "import cutlass.cute"}, BOOK) == {
+        "cutlass"
+    }
     assert unresolved("import cudatut", {}, START) == {"cudatut"}

@@ -3,7 +3,4 @@
 import sys
 from pathlib import Path
 
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
 sys.path.insert(0, str(Path(__file__).parent / "hopper_on_cpu"))  # emulator.py

@@ -1,10 +1,10 @@
-"""examples/tensor/epilogue.cuh on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+"""examples/tensor/gemm/epilogue.cuh on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
 Results against float64; faults that are planted are noticed."""
 
-import epilogue
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import epilogue
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 TILES = {

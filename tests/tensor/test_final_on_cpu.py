@@ -1,12 +1,12 @@
-"""examples/tensor/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/ladder/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-import gemm
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.

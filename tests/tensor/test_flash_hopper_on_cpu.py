@@ -1,11 +1,11 @@
-"""examples/tensor/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+"""examples/tensor/attention/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
 Results against float64; faults that are planted are noticed."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 from emulator import HERE, SOURCE, attention_headers, compiled, ended, expect, fault
 
 PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, cluster, timed, maxima

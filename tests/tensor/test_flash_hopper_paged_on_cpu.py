@@ -1,18 +1,15 @@
-"""examples/llm/flash_hopper_paged.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random
+"""examples/llm/kernels/attention/flash_hopper_paged.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random
 interleavings, over blocks in any order between blocks of NaN. Results against float64; faults that are planted are noticed."""
 
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 from emulator import HERE, attention_headers, compiled, ended, expect, fault, region
 
 from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
 
 NAN = 0x7FFF  # as bf16
 PLANS = {  # d, consumers, bn, stages, q_stages, block, pingpong
@@ -33,7 +30,7 @@ def built(plan, folder, change=lambda text: text):
     handover = region("handover.cuh", "handover")
     for before, after in (
         ('#include "overlap.cuh"\n', ""),
-        ('#include "tensor/handover.cuh"\n', handover),
+        ('#include "hopper/handover.cuh"\n', handover),
         ('#include "tensor/', '#include "'),
         ("extern __shared__ unsigned char shared[];", "unsigned char* const shared = dynamic_shared();"),
         ("__shared__ Barrier", "static Barrier"),

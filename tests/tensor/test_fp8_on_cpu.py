@@ -1,12 +1,12 @@
-"""examples/tensor/fp8.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/gemm/fp8.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
 import re
 from functools import cache
 
-import e4m3
 import numpy as np
 import pytest
+from cudatut.book.numbers import e4m3
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 PLANS = {  # sums, stages, blocks of a cluster

@@ -1,12 +1,12 @@
-"""examples/tensor/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
+"""examples/tensor/gemm/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
 against whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-import grouped_product
 import numpy as np
 import pytest
-from bf16 import to_bf16
+from cudatut.book.numbers.bf16 import to_bf16
+from cudatut.book.tensor.gemm import grouped_product
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with

@@ -2,9 +2,8 @@
 
 import itertools
 
-import gemm
 import pytest
-import rounds
+from cudatut.book.tensor.gemm import gemm, rounds
 
 import cudatut as ct
 

@@ -1,4 +1,4 @@
-"""store_sums of examples/tensor/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
+"""store_sums of examples/tensor/ladder/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
 noticed."""
 
 import pytest

@@ -1,18 +1,17 @@
-"""examples/tensor/tf32.cu without a GPU: what its descriptors read, what one may expect of a product, and its plans."""
+"""examples/tensor/gemm/tf32.cu without a GPU: what its descriptors read, what one may expect of a product, and its plans."""
 
 import ctypes
 import re
 
-import gemm
-import layouts
 import numpy as np
 import pytest
-import tf32_product
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.wgmma import layouts
 
 from cudatut.paths import examples_dir
 
-CU = (examples_dir() / "tensor/tf32.cu").read_text()
-CUH = (examples_dir() / "tensor/tf32_wgmma.cuh").read_text()
+CU = (examples_dir() / "tensor/gemm/tf32.cu").read_text()
+CUH = (examples_dir() / "ptx/tf32_wgmma.cuh").read_text()
 
 
 def image(lines):
@@ -40,7 +39,7 @@ def test_the_descriptors_read_the_factor(extent):
     assert (read(memory, extent, further=64) != factor).any()
     # These are the numbers of the kernel: `at(i * 32)`, a quarter of a line, and Descriptor's own 1024.
     assert "of_a.at(i * 32), of_b.at(i * 32)" in CUH and "i < DEPTH / 8" in CUH
-    assert "unsigned stride = 1024" in (examples_dir() / "tensor/wgmma.cuh").read_text()
+    assert "unsigned stride = 1024" in (examples_dir() / "ptx/wgmma.cuh").read_text()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_each_instruction_names_its_registers_once_and_in_order(file, depth, typ
 
 
 def test_the_instructions_for_16_bits_name_theirs_likewise():
-    text = (examples_dir() / "tensor/wgmma.cuh").read_text()
+    text = (examples_dir() / "ptx/wgmma.cuh").read_text()
     found = re.findall(r"float \(&sum\)\[(\d+)\].*?START_OF\((.*?)\);", text, re.S)
     assert [int(size) for size, _ in found] == [32, 64, 96, 128]
     for size, words in ((int(size), " ".join(words.split())) for size, words in found):

@@ -1,13 +1,12 @@
-"""examples/tensor/tf32.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/gemm/tf32.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
 import re
 from functools import cache
 
-import gemm
 import numpy as np
 import pytest
-import tf32_product
+from cudatut.book.tensor.gemm import gemm, tf32_product
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 PLANS = {

@@ -103,7 +103,7 @@ def tables(
 
 def pools(cell: int = 16) -> str:
     """The pools that the simulation drew: a line for each moment, a tint for each request."""
-    maps = [references.table("llm/paged_attention", "map", index) for index in (0, 1)]
+    maps = [references.table("llm/paged_attention_map", "map", index) for index in (0, 1)]
     titles = (
         tr("side by side, the next power of two", "连续存放，取 2 的幂"),
         tr(f"blocks of {cell}", f"每块 {cell} 个词元"),

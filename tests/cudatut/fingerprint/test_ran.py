@@ -63,7 +63,7 @@ def test_what_is_imported_counts_by_its_meaning(follow, book, flags, compiled):
         assert list(book.root.rglob("*.pyc"))
     code = """
         import helper
-        other = ct.shared("b/other")
+        from cudatut.book.b import other
         del sys.modules["helper"]
     """
     assert follow(code, *flags)["files"] == {

@@ -89,7 +89,7 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
 def test_a_part_builds_on_anothers_ladder():
     basics, gemms = ladder.shared("basics/ladder/ladder"), ladder.load_ladder("gemm")
     assert issubclass(gemms.problem, basics.Matmul)
-    earlier = ladder.shared("gemm/ladder").earlier_rungs()
+    earlier = ladder.shared("gemm/ladder/ladder").earlier_rungs()
     assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
 
 
@@ -357,16 +357,16 @@ def test_the_final_products_launch_is_planned_beside_it_and_no_other_rung_depend
     tensor = sys.modules[ladder.load_ladder("tensor").problem.__module__]
     final = tensor.LADDER["final"]
     assert final.options["launch"] == "gemm"
-    assert tensor.planner(final, "gemm") is ladder.shared("tensor/gemm").prepare
+    assert tensor.planner(final, "gemm") is ladder.shared("tensor/gemm/gemm").prepare
     # A reader's copy of it would be left aside for the book's own.
     (tmp_path / "mine.cu").write_text("// @rung kernel=k launch=gemm\n")
-    with pytest.raises(ladder.RungError, match="launch=gemm is for tensor/final.cu"):
+    with pytest.raises(ladder.RungError, match="launch=gemm is for tensor/ladder/final.cu"):
         tensor.planner(ladder.read_rung(tmp_path / "mine.cu"), "gemm")
     with pytest.raises(ladder.RungError, match=r"there is no tensor/gem\.py"):
         tensor.planner(final, "gem")
     sources = catalog.get("tensor/wgmma").sources()
-    assert "tensor/wgmma.cu" in sources and "tensor/ladder.py" in sources
-    assert not {"tensor/final.cu", "tensor/gemm.py"} & set(sources)
+    assert "tensor/ladder/wgmma.cu" in sources and "tensor/ladder/ladder.py" in sources
+    assert not {"tensor/ladder/final.cu", "tensor/gemm/gemm.py"} & set(sources)
 
 
 @pytest.mark.parametrize(

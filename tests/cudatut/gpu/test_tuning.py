@@ -3,14 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
+from cudatut.book.gemm import tuner
 
 import cudatut.book
 from cudatut import cli
 from cudatut.errors import UnsupportedGpuError
 from cudatut.gpu import tuning
-from cudatut.gpu.ladder import RungError, shared
-
-tuner = shared("gemm/tuner")
+from cudatut.gpu.ladder import RungError
 
 
 def test_the_ranking_puts_those_first_that_came_furthest():
@@ -93,7 +92,7 @@ def test_every_space_goes_through_the_same_search(ladder, monkeypatch):
     assert any(line.startswith("best: ") for line in said)
     assert sum(line.startswith(f"{place:3}  ") for place in (1, 2) for line in said) == 2
     if ladder == "tensor":
-        assert said[-2].startswith("TILES in examples/tensor/gemm.py: Tile(columns=")
+        assert said[-2].startswith("TILES in examples/tensor/gemm/gemm.py: Tile(columns=")
         assert said[-1].startswith("COSTS say ")
 
 
