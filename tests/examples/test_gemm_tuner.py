@@ -4,9 +4,9 @@ import random
 from types import SimpleNamespace
 
 import pytest
+
 from cudatut.book.gemm import tuner
 from cudatut.book.gemm.ladder import autotuning_space as SPACE
-
 from cudatut.errors import CheckError, KernelCompileError
 from cudatut.gpu import bench
 from cudatut.results import Benchmark, Resources, Row

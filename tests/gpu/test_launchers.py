@@ -12,11 +12,11 @@ from typing import Any
 import launcher_tables
 import numpy as np
 import pytest
-from cudatut.book.rivals import cublaslt
 from launcher_cases import Case, Spec, bf16, f32, i32
 from launcher_contents import ROWS, content
 
 import cudatut as ct
+from cudatut.book.rivals import cublaslt
 
 PAD, BESIDE = 4096, 0xC3
 # cublasLt refuses itself some products of types that it has, before anything is launched.

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.activation import embed, gather, swiglu
 from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 import cudatut as ct
+from cudatut.book.llm.kernels.activation import embed, gather, swiglu
 from cudatut.gpu.device import supports
 
 SHAPES = [

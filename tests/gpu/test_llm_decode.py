@@ -6,9 +6,9 @@ import math
 import llm_fp8
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import decode, merge
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import decode, merge
 from cudatut.gpu.device import supports
 
 NAN = 0x7FC0

@@ -7,9 +7,9 @@ import math
 import llm_fp8
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import flash
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import flash
 from cudatut.gpu.device import supports
 
 NAN = 0x7FFF  # as bf16

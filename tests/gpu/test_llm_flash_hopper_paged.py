@@ -3,10 +3,10 @@ any order, what must not be read, work that is left over, rows of others. That t
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged
 from test_llm_flash import NAN, RAGGED, Paged
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,10 @@ sequences over blocks in any order, what must not be read or written, the same b
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import flash, flash_parts
 from test_llm_flash import RAGGED, Fp8Paged, Paged, attention, check, needs_sm_80  # noqa: F401
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import flash, flash_parts
 
 
 class Dealt:

@@ -3,13 +3,13 @@
 import llm_fp8
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import fused, gemv
-from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan
-from cudatut.book.llm.kernels.rope import rope_table
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels import fused, gemv
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan
+from cudatut.book.llm.kernels.rope import rope_table
 from cudatut.gpu.device import supports
 
 FORMATS = [BF16, Q8_0, Q4_1]

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import gemv
-from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan, choose
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels import gemv
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan, choose
 from cudatut.gpu.device import supports
 
 FORMATS = [BF16, Q8_0, Q4_1]

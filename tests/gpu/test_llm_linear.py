@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import linear
-from cudatut.book.llm.kernels.linear import Tile, choose
 
 import cudatut as ct
+from cudatut.book.llm.kernels import linear
+from cudatut.book.llm.kernels.linear import Tile, choose
 from cudatut.gpu.device import supports
 
 TILES = [*linear.TILES]
@@ -200,6 +200,7 @@ def test_fast_is_the_split_that_is_chosen():
 def test_a_chain_of_splits_in_a_graph(n, overlap):
     """Each adds to what the one before has left: none begins too early, few rows or many."""
     import pycuda.driver as cuda
+
     from cudatut.book.measure.graphs import Graph
 
     needs_clusters()

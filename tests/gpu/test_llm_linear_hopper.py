@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import linear_hopper
-from cudatut.book.llm.kernels.linear import linear
-from cudatut.book.llm.kernels.linear_hopper import FASTER, Norm, Tile, added, gated, stored
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 
 import cudatut as ct
+from cudatut.book.llm.kernels import linear_hopper
+from cudatut.book.llm.kernels.linear import linear
+from cudatut.book.llm.kernels.linear_hopper import FASTER, Norm, Tile, added, gated, stored
 
 TILES = [
     *dict.fromkeys(tile for tiles in FASTER.values() for tile in tiles.values()),

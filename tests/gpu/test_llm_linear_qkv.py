@@ -3,12 +3,12 @@
 import llm_fp8
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import linear_qkv
-from cudatut.book.llm.kernels.linear import TILES, linear
-from cudatut.book.llm.kernels.rope import rope_table
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 
 import cudatut as ct
+from cudatut.book.llm.kernels import linear_qkv
+from cudatut.book.llm.kernels.linear import TILES, linear
+from cudatut.book.llm.kernels.rope import rope_table
 from cudatut.gpu.device import supports
 
 SMALL = [tile for tile in TILES if tile.can_split]

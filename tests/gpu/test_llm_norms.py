@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import norms, rows
 from llm_rows import assert_close, padded, stored, value
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels import norms, rows
 from cudatut.gpu.device import supports
 
 EPS = 1e-5

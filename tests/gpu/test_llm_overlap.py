@@ -69,6 +69,7 @@ def fresh(name: str) -> dict:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_kernel_before_writes_is_waited_for(name):
     import pycuda.driver as cuda
+
     from cudatut.book.measure.graphs import Graph
 
     if ct.device().compute_capability < (9, 0):

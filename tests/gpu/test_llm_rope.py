@@ -3,12 +3,12 @@
 import llm_fp8
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
-from cudatut.book.llm.model import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
+from cudatut.book.llm.model import reference
 from cudatut.gpu.device import supports
 
 NAN = np.uint16(0xFFFF)

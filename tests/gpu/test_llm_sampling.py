@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cudatut.book.llm.engine import sampler
-from cudatut.book.llm.kernels import sampling
 
 import cudatut as ct
+from cudatut.book.llm.engine import sampler
+from cudatut.book.llm.kernels import sampling
 from cudatut.gpu.device import supports
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels import row_softmax as module
-from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
-from cudatut.book.llm.kernels.rows import elements_per_load
 from llm_rows import HALF_ULP, assert_close, padded, stored, value
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels import row_softmax as module
+from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
+from cudatut.book.llm.kernels.rows import elements_per_load
 from cudatut.gpu.device import supports
 
 KINDS = ["float32", "bf16"]

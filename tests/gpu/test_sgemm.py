@@ -5,10 +5,10 @@ import itertools
 
 import numpy as np
 import pytest
-from cudatut.book.gemm.kernels import sgemm, skinny
 from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.gemm.kernels import sgemm, skinny
 from cudatut.gpu.device import supports
 
 

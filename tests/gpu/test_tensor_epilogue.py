@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cudatut.book.numbers import bf16
-from cudatut.book.tensor.gemm import epilogue, gemm
 
 import cudatut as ct
+from cudatut.book.numbers import bf16
+from cudatut.book.tensor.gemm import epilogue, gemm
 from cudatut.gpu.device import supports
 
 

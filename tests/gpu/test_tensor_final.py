@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from cudatut.book.numbers import bf16
-from cudatut.book.tensor.gemm import gemm
 
 import cudatut as ct
+from cudatut.book.numbers import bf16
+from cudatut.book.tensor.gemm import gemm
 from cudatut.gpu.device import supports
 
 

@@ -3,9 +3,9 @@ causal mask, groups of heads, rows that lie apart, other plans, repeats; what th
 
 import numpy as np
 import pytest
-from cudatut.book.tensor.attention import flash_hopper
 
 import cudatut as ct
+from cudatut.book.tensor.attention import flash_hopper
 from cudatut.gpu.device import supports
 
 NAN = 0x7FFF  # as bf16

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
+
+import cudatut as ct
 from cudatut.book.numbers import e4m3
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.tensor.gemm import fp8_product as fp8
-
-import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 

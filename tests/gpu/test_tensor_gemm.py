@@ -5,10 +5,10 @@ import itertools
 
 import numpy as np
 import pytest
-from cudatut.book.numbers.bf16 import to_bf16, to_float
-from cudatut.book.tensor.gemm import gemm
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+
+import cudatut as ct
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cublas_grouped
 from cudatut.book.tensor.gemm import grouped_product as grouped
 from cudatut.book.tensor.grouped import routing
-
-import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+
+import cudatut as ct
 from cudatut.book.gemm import tuner as gemm_tuner
 from cudatut.book.numbers.bf16 import to_float
 from cudatut.book.rivals import cublas_tf32, cublas_types, lt
 from cudatut.book.tensor.gemm import gemm, tf32_product
 from cudatut.book.tensor.ladder import autotuning_space
-
-import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from cudatut.book.gemm import tuner
 
 import cudatut as ct
+from cudatut.book.gemm import tuner
 
 
 @pytest.mark.parametrize("size", ["300x260x128", "1024"])

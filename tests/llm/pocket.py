@@ -1,6 +1,7 @@
 """A model small enough to see every token that it reads: a backend for tests of scheduler and engine."""
 
 import numpy as np
+
 from cudatut.book.llm.engine.batch import Room
 
 VOCAB, STOP = 5, 4

@@ -146,6 +146,7 @@ def tang():
 def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
     """Fifty questions; the context ends at the fifth or so. Each is answered as the reference answers its prompt."""
     from chat import Chat
+
     from cudatut.book.llm.model.reference import Reference, greedy
 
     chat, rng = Chat(tang, cpu=True, context=64), np.random.default_rng(0)
@@ -178,6 +179,7 @@ def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
 
 def test_an_answer_ends_where_the_context_does(tang):
     from chat import Chat
+
     from cudatut.book.llm.engine.scheduler import Refused
 
     chat = Chat(tang, cpu=True, context=64)
@@ -193,6 +195,7 @@ def test_an_answer_ends_where_the_context_does(tang):
 
 def test_who_stops_reading_ends_the_answer(tang):
     from chat import Chat
+
     from cudatut.book.llm.engine.request import State
 
     chat = Chat(tang, cpu=True, context=256)
@@ -209,6 +212,7 @@ def test_who_stops_reading_ends_the_answer(tang):
 
 def test_a_failed_step_ends_an_answer_and_not_the_conversation(tang):
     from chat import Chat
+
     from cudatut.book.llm.engine.engine import StepFailed
 
     chat = Chat(tang, cpu=True, context=256)
@@ -231,6 +235,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
     import signal
 
     import chat
+
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     typed = iter([TEXT, TEXT, ""])
@@ -266,6 +271,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
 
 def test_the_same_seed_gives_the_same_answer(tang):
     from chat import Chat
+
     from cudatut.book.llm.engine.sampler import Sampling
 
     chat = Chat(tang, cpu=True, context=256)

@@ -212,6 +212,7 @@ def test_every_value_of_the_header_is_in_range(tiny_path, tmp_path, key, value, 
 )
 def test_tensors_lie_aligned_inside_and_apart(tiny_path, tmp_path, place, message):
     import damaged
+
     from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     original = damaged.Original(tiny_path)
@@ -226,6 +227,7 @@ def test_tensors_lie_aligned_inside_and_apart(tiny_path, tmp_path, place, messag
 def test_weights_are_finite_numbers(config, tmp_path, kind):
     """Each type, whole and with one weight or scale that is infinite or no number."""
     import gguf
+
     from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
     from cudatut.book.llm.model.gguf_file import Header
 
@@ -270,6 +272,7 @@ def test_a_list_of_strings_has_a_limit(tiny_path, monkeypatch):
 def tiny_save(path, config, weights, kind):
     """As tiny.save, with matrices of another type."""
     import gguf
+
     from cudatut.book.llm.model.tiny import save
 
     class Writer(gguf.GGUFWriter):
@@ -286,9 +289,8 @@ def tiny_save(path, config, weights, kind):
 def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeypatch):
     import sys
 
-    from cudatut.book.llm.model.checkpoint import Checkpoint
-
     from cudatut import ToolMissing
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(ToolMissing, match=r"gguf.* is not installed: pip install .*\[llm\]"):

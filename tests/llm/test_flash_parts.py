@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged, flash_parts
 
+from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged, flash_parts
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 from cudatut.paths import examples_dir

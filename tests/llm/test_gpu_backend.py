@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from cudatut.book.llm.backends.step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
 from cudatut.book.llm.engine.arrivals import Clock, ModelBackend, replay, uniform, workload
 from cudatut.book.llm.engine.batch import Batch
@@ -10,8 +13,6 @@ from cudatut.book.llm.engine.engine import Engine
 from cudatut.book.llm.engine.scheduler import Scheduler
 from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.llm.model.weights import bits, floats
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TILE = flash.tile_for(64)
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from cudatut.book.llm.kernels.attention import decode, flash, flash_hopper_paged, flash_parts
 
 LIVE = weakref.WeakSet()

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from cudatut.book.llm.kernels import linear
 from cudatut.book.llm.kernels.linear import FAST_SPLITS, TILES, Tile, choose, expected
 

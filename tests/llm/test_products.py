@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import cudatut as ct
 from cudatut.book.llm.backends import products
 from cudatut.book.llm.backends.products import Products
 from cudatut.book.llm.kernels import fused, linear_hopper, norms
 from cudatut.book.llm.kernels.linear_hopper import FASTER, SOURCE, Tile, choose, instance
-
-import cudatut as ct
 
 ROWS, DIM = 5000, 64
 CONFIG = SimpleNamespace(dim=DIM, rms_eps=1e-5)

@@ -13,8 +13,9 @@ import pytest
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-from cudatut.book.llm.kernels import row_softmax
 from llm_rows import HALF_ULP, assert_close, stored, value
+
+from cudatut.book.llm.kernels import row_softmax
 
 FOLDER = examples_dir() / "llm"
 TYPES = {"float32": "float", "bf16": "__nv_bfloat16"}

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import cudatut as ct
 from cudatut.book.llm.backends import products
 from cudatut.book.llm.kernels import (
     activation,
@@ -26,8 +28,6 @@ from cudatut.book.llm.model.costs import operations, total
 from cudatut.book.llm.model.random_model import SMOLLM2
 from cudatut.book.llm.model.weights import Layer, Matrix
 from cudatut.book.llm.serving.step_kernels import Launch, distinct, noted, replay, work_of
-
-import cudatut as ct
 
 CONFIG = replace(SMOLLM2, layers=3)
 CONTEXT = 300

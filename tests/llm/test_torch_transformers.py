@@ -1,6 +1,7 @@
 """The weights as the library `transformers` wants them: names, and the order of rows. Needs neither it nor PyTorch."""
 
 import numpy as np
+
 from cudatut.book.llm.backends.torch_transformers import halves, theirs
 
 

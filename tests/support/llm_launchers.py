@@ -23,6 +23,7 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
     import rope
     import row_softmax
     import sampling
+
     from cudatut.book.tensor.attention import flash_hopper
 
     found = {}

@@ -12,9 +12,9 @@ def cases(n: int) -> dict[str, Case]:
     import sgemm
     import skinny
     import tf32_product
-    from cudatut.book.tensor.ladder import ladder
 
     import cudatut as ct
+    from cudatut.book.tensor.ladder import ladder
 
     found = {}
 

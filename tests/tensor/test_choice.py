@@ -3,8 +3,8 @@
 import ctypes
 
 import pytest
-from cudatut.book.tensor.gemm import gemm
 
+from cudatut.book.tensor.gemm import gemm
 from cudatut.paths import examples_dir
 
 

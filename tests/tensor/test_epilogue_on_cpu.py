@@ -3,9 +3,10 @@ Results against float64; faults that are planted are noticed."""
 
 import numpy as np
 import pytest
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
+
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.tensor.gemm import epilogue
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 TILES = {
     256: 2,

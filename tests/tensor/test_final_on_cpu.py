@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
+
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.tensor.gemm import gemm
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.
 PLANS = {

@@ -5,8 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cudatut.book.numbers.bf16 import to_bf16, to_float
 from emulator import HERE, SOURCE, attention_headers, compiled, ended, expect, fault
+
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, cluster, timed, maxima
     "d64": "64,2,64,2,1,false,true,true",

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cudatut.book.llm.kernels.attention import flash
-from cudatut.book.numbers.bf16 import to_bf16, to_float
 from emulator import HERE, attention_headers, compiled, ended, expect, fault, region
 
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.paths import examples_dir
 
 NAN = 0x7FFF  # as bf16

@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cudatut.book.numbers import e4m3
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+
+from cudatut.book.numbers import e4m3
 
 PLANS = {  # sums, stages, blocks of a cluster
     "one level": ("OneLevel<128>", 3, 1),

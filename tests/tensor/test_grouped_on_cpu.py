@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+
 from cudatut.book.numbers.bf16 import to_bf16
 from cudatut.book.tensor.gemm import grouped_product
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
 

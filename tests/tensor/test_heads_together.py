@@ -1,6 +1,7 @@
 """How many heads examples/tensor/attention/flash_hopper.py has at work at a time."""
 
 import pytest
+
 from cudatut.book.tensor.attention import flash_hopper
 
 LENGTHS = (128, 512, 700, 1024, 2048, 4096, 8192, 16384, 100_000)

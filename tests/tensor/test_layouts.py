@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.tensor.wgmma import layouts
 

@@ -1,6 +1,7 @@
 """examples/measure/spread.py: the median and how wide the middle of the times is."""
 
 import pytest
+
 from cudatut.book.measure import spread
 
 

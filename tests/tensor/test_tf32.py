@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
+
 from cudatut.book.tensor.gemm import gemm, tf32_product
 from cudatut.book.tensor.wgmma import layouts
-
 from cudatut.paths import examples_dir
 
 CU = (examples_dir() / "tensor/gemm/tf32.cu").read_text()

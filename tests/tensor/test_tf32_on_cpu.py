@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cudatut.book.tensor.gemm import gemm, tf32_product
 from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+
+from cudatut.book.tensor.gemm import gemm, tf32_product
 
 PLANS = {
     "64": "64,4,1,2",

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+
 from cudatut.book.tensor.gemm import gemm
 from cudatut.book.tensor.ladder import autotuning_space as module
 

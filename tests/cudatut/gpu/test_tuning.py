@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-from cudatut.book.gemm import tuner
 
 import cudatut.book
 from cudatut import cli
+from cudatut.book.gemm import tuner
 from cudatut.errors import UnsupportedGpuError
 from cudatut.gpu import tuning
 from cudatut.gpu.ladder import RungError
