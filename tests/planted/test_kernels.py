@@ -429,7 +429,7 @@ def test_what_survives_meets_further_tests(planted, book, tmp_path, monkeypatch)
     one = mutants.Mutant("llm/x.cu", KERNEL.index("+ b"), "+", "-", "constant", 1)
     monkeypatch.setattr(kernels.cuda_mutants, "drawn", lambda *_: iter([one]))
     rule = kernels.Rule("equivalent", "it is", "constant", ".*", ".*")
-    for finds, rules, outcome, rounds in (
+    for finds, rules, outcome, rounds in (  # noqa: B007, what `judge` reads
         (True, [], "noticed", 2), (False, [], "survived", 2), (True, [rule], "survived", 1),
     ):  # fmt: skip
         monkeypatch.setattr(kernels, "rules", lambda path=None, rules=rules: rules)
