@@ -1,18 +1,16 @@
-"""`python tests/gpu/launchers_watched.py NAME ...`: the good calls of launchers, with arrays of exactly their sizes.
-
-'rung NAME' is that of the ladder of products on tensor cores, at shapes that end within tiles, pieces and stages. That is what the sanitizers watch: under them, memory behind an array is nobody's. tests/support has the tables. Where
-$CUDATUT_NOTE_KERNELS names a file, the kernels that ran are noted there (dealt.py).
+"""The good calls of launchers, with arrays of exactly their sizes: what the sanitizers watch, since under them memory behind an
+array is nobody's. tests/support has the tables.
 """
 
 import os
-import sys
 from pathlib import Path
 
+import launcher_tables
 import numpy as np
+from launcher_contents import ROWS, content
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-
+import cudatut as ct
+from cudatut.gpu import ladder
 
 RUNG = "rung "
 SHAPES = [(40, 40, 72), (136, 264, 200)]
@@ -20,19 +18,20 @@ SHAPES = [(40, 40, 72), (136, 264, 200)]
 
 def multiply(name: str) -> None:
     """A rung's products, which are checked."""
-    from cudatut.gpu import ladder
-
     products = ladder.load_ladder("tensor")
     for shape in SHAPES:
         products.problem(*shape, integers=True).check(products[name])
 
 
-def main(names: list[str]) -> None:
-    import launcher_tables
-    from launcher_contents import ROWS, content
+def launch(names: list[str]) -> None:
+    """'rung NAME' is that of the ladder of products on tensor cores, at shapes that end within tiles, pieces and stages.
 
-    import cudatut as ct
+    Where $CUDATUT_NOTE_KERNELS names a file, the kernels that ran are noted there (dealt.py).
+    """
+    if file := os.environ.get("CUDATUT_NOTE_KERNELS"):
+        import dealt
 
+        dealt.note_in(Path(file))
     cases = launcher_tables.cases(ROWS)
     for name in names:
         if name.startswith(RUNG):
@@ -45,11 +44,3 @@ def main(names: list[str]) -> None:
         }
         cases[name].launch(arrays)
         ct.synchronize()
-
-
-if __name__ == "__main__":
-    if file := os.environ.get("CUDATUT_NOTE_KERNELS"):
-        import dealt
-
-        dealt.note_in(Path(file))
-    main(sys.argv[1:])

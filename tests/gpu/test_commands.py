@@ -168,9 +168,9 @@ def test_try_by_the_name_of_the_part(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ladder", "name"), [("matmul", "basics/thread_tile/two_columns"), ("gemm", "gemm/block_tiles_strided"),
-                         ("gemm", "gemm/vectorized_unturned"), ("tensor", "tensor/mma_sync"),
-                         ("tensor", "tensor/two_consumers")],
+    ("ladder", "name"), [("matmul", "basics/thread_tile/two_columns"), ("gemm", "gemm/block_tiles/block_tiles_strided"),
+                         ("gemm", "gemm/vectorized/vectorized_unturned"), ("tensor", "tensor/ladder/mma_sync"),
+                         ("tensor", "tensor/ladder/two_consumers")],
 )  # fmt: skip
 def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
     shutil.copy(paths.examples_dir() / f"{name}.cu", tmp_path / "mine.cu")

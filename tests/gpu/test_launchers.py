@@ -16,7 +16,9 @@ from launcher_cases import Case, Spec, bf16, f32, i32
 from launcher_contents import ROWS, content
 
 import cudatut as ct
-from cudatut.book.rivals import cublaslt
+from cudatut.book.llm.kernels import activation, linear, norms, row_softmax
+from cudatut.book.rivals import cublas_grouped, cublas_tf32, cublas_types, cublaslt, lt
+from cudatut.book.tensor.gemm import gemm, tf32_product
 
 PAD, BESIDE = 4096, 0xC3
 # cublasLt refuses itself some products of types that it has, before anything is launched.
@@ -39,11 +41,6 @@ WORKSPACE = {"partials", "norm.squares", "times"}
 
 def rivals(n: int) -> dict[str, Case]:
     """The vendor's functions, and the others' libraries that the examples call."""
-    import cublas_grouped
-    import cublas_tf32
-    import cublas_types
-    import lt
-
     found, k, columns = {}, 64, 40
 
     def case(name, launch, arrays, **more):
@@ -365,13 +362,6 @@ def test_what_is_written_shares_no_memory(table, name):
 def many_rows():
     """Launchers with so narrow rows that 2^31 - 1025 of them have room on a large GPU: name, dtypes and widths of what has
     rows, which of these is written, and the launch."""
-    import activation
-    import gemm
-    import linear
-    import norms
-    import row_softmax
-    import tf32_product
-
     weight = ct.to_device(np.ones(8, "uint16") * 0x3F80)
     square, tall = (ct.to_device(content("", "", "uint16", (8, 8), ct.rng(1))) for _ in range(2))
     four = ct.to_device(ct.rng(2).standard_normal((4, 4), dtype="float32"))

@@ -23,24 +23,27 @@ extern "C" __global__ void late(const unsigned char* from, unsigned char* to, in
 # What a kernel before writes; weights, tables and lengths are there before.
 WRITTEN_BEFORE = ("x", "h", "qkv", "q", "gate_up")
 # The first two belong to no such chain; embed's x is what it writes.
-NOT_HERE = ("norms.add_rms_norm", "norms.layer_norm", "activation.embed")
+NOT_HERE = (
+    *("llm.kernels.norms.add_rms_norm", "llm.kernels.norms.layer_norm"),
+    "llm.kernels.activation.embed",
+)
 NOT_COMPARED = ("partials", "tickets", "norm.squares")
 
 
 def overlapping() -> dict:
-    """The launchers whose kernels say `wait_for_previous`, of the table, by their names."""
+    """The launchers whose kernels say `wait_for_previous`, of the table, by their names. A module has the name of its kernels' file."""
     waiting = {
-        path.stem
-        for path in (examples_dir() / "llm").glob("*.cu")
+        ".".join(path.relative_to(examples_dir()).with_suffix("").parts)
+        for path in (examples_dir() / "llm").rglob("*.cu")
         for file in catalog.with_includes(path)
         if file.name != "overlap.cuh" and "wait_for_previous()" in file.read_text(encoding="utf-8")
     }
     # linear_qkv.py launches kernels of linear.cu with another end.
-    modules = waiting | {"linear_qkv"}
+    modules = waiting | {"llm.kernels.linear_qkv"}
     return {
         name: case
         for name, case in launcher_tables.cases(ROWS).items()
-        if case.launcher.partition(".")[0] in modules
+        if case.module in modules
         and any(one in case.arrays for one in WRITTEN_BEFORE)
         and case.launcher not in NOT_HERE
     }
@@ -51,10 +54,11 @@ NAMES = list(overlapping())
 
 def test_all_that_wait_are_here():
     """Each kernel file that waits, or is included by one, has a launcher in this test."""
-    launched = {overlapping()[name].launcher.partition(".")[0] for name in NAMES}
+    launched = {overlapping()[name].module.removeprefix("llm.kernels.") for name in NAMES}
     assert launched >= {
-        *("activation", "decode", "flash", "flash_hopper_paged", "flash_parts", "fused", "gemv"),
-        *("linear", "linear_hopper", "linear_qkv", "norms", "rope"),
+        *("activation", "attention.decode", "attention.flash", "attention.flash_hopper_paged"),
+        *("attention.flash_parts", "fused", "gemv", "linear", "linear_hopper", "linear_qkv"),
+        *("norms", "rope"),
     }
 
 

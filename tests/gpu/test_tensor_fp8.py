@@ -1,7 +1,5 @@
 """fp8_product.py: quantizing beside NumPy, and products beside float64, exact where whole numbers allow it."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -180,13 +178,15 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    folder = examples_dir() / "tensor"
-    source = (folder / "fp8.cu").read_text(encoding="utf-8")
-    for header in ("fp8_sums.cuh", "fp8_wgmma.cuh"):
-        text = (folder / header).read_text(encoding="utf-8")
-        source = source.replace(f'#include "{header}"', text.replace("#pragma once", ""))
+    source = (examples_dir() / "tensor/gemm/fp8.cu").read_text(encoding="utf-8")
+    for said, header in (
+        ("fp8_sums.cuh", "tensor/gemm/fp8_sums.cuh"),
+        ("ptx/fp8_wgmma.cuh", "ptx/fp8_wgmma.cuh"),
+    ):
+        text = (examples_dir() / header).read_text(encoding="utf-8")
+        source = source.replace(f'#include "{said}"', text.replace("#pragma once", ""))
     assert source.count(old) >= 1
-    source = re.sub(r'#include "(\w+\.cuh)"', r'#include "tensor/\1"', source.replace(old, new))
+    source = source.replace(old, new).replace('"results.cuh"', '"tensor/gemm/results.cuh"')
     monkeypatch.setattr(fp8, "SOURCE", source)
     fp8.kernel.cache_clear()
     try:

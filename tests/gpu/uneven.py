@@ -14,11 +14,8 @@ The shards `uneven-*` of shards.py run tests of tests/gpu so.
 import hashlib
 import itertools
 import shutil
-import sys
 import tempfile
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "planted"))
 
 import cuda_mutants
 import numpy as np

@@ -43,9 +43,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Case:
-    """launch: takes the arrays by name. kernels: launches of a good call, at least. empty: with no rows; None:
-    then it refuses. over: pairs of arrays, of which the first may be
-    the second, the same elements. apart: pairs of arrays whose rows lie equally far apart.
+    """launcher: as `place` says. launch: takes the arrays by name. kernels: launches of a good call, at least. empty: with
+    no rows; None: then it refuses. over: pairs of arrays, of which the first may be the second, the same elements. apart:
+    pairs of arrays whose rows lie equally far apart.
     """
 
     launcher: str
@@ -55,6 +55,16 @@ class Case:
     empty: int | None = 0
     over: frozenset = field(default_factory=frozenset)
     apart: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def module(self) -> str:
+        """Of the launcher."""
+        return self.launcher.rpartition(".")[0]
+
+
+def place(launcher: Callable[..., Any]) -> str:
+    """A launcher's module and name, below examples/: 'llm.kernels.activation.swiglu'."""
+    return f"{launcher.__module__.removeprefix('cudatut.book.')}.{launcher.__name__}"
 
 
 def i32(*shape, **more):

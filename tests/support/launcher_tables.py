@@ -1,16 +1,8 @@
-"""Both tables of launchers, whose modules lie among the examples and find each other by name."""
-
-import sys
+"""Both tables of launchers."""
 
 import llm_launchers
 import product_launchers
 from launcher_cases import Case
-
-from cudatut.paths import examples_dir
-
-for part in ("tensor", "gemm", "llm"):
-    sys.path.insert(0, str(examples_dir() / part))
-
 
 # How the names of those begin whose kernels are Hopper's.
 NEEDS_HOPPER = (

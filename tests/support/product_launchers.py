@@ -1,25 +1,19 @@
 """The launchers of products: the parts `gemm` and `tensor`; see launcher_cases.py."""
 
-from launcher_cases import FLOATS, Case, Spec, bf16, f32, i32
+from launcher_cases import FLOATS, Case, Spec, bf16, f32, i32, place
+
+import cudatut as ct
+from cudatut.book.gemm.kernels import sgemm, skinny
+from cudatut.book.tensor.gemm import epilogue, fp8_product, gemm, grouped_product, tf32_product
+from cudatut.book.tensor.ladder import ladder
 
 
 def cases(n: int) -> dict[str, Case]:
-    """By a name of each: with n rows. The modules are imported here: whoever calls has them on the path."""
-    import epilogue
-    import fp8_product
-    import gemm
-    import grouped_product
-    import sgemm
-    import skinny
-    import tf32_product
-
-    import cudatut as ct
-    from cudatut.book.tensor.ladder import ladder
-
+    """By a name of each: with n rows."""
     found = {}
 
     def case(name, launcher, launch, arrays, **more):
-        found[name] = Case(launcher, launch, arrays, **more)
+        found[name] = Case(place(launcher), launch, arrays, **more)
 
     # ------------------------------------------------------------------------------------------------ bf16 on Hopper
     m, k, columns = n, 64, 40
@@ -44,7 +38,7 @@ def cases(n: int) -> dict[str, Case]:
     }  # fmt: skip
     for name, (a, b, c, how) in products.items():
         case(
-            f"gemm, {name}", "gemm.prepare",
+            f"gemm, {name}", gemm.prepare,
             lambda given, how=how: gemm.prepare(given["A"], given["B"], given["C"], **how)(),
             {"A": a, "B": b, "C": c},
         )  # fmt: skip
@@ -54,7 +48,7 @@ def cases(n: int) -> dict[str, Case]:
         gemm.prepare(given["A"], given["B"], given["C"], beta=1.0, epilogue=end)()
 
     case(
-        "gemm with an epilogue", "gemm.prepare", fused,
+        "gemm with an epilogue", gemm.prepare, fused,
         {
             "A": bf16(m, k), "B": bf16(k, columns), "C": bf16(m, columns, written=True),
             "bias": bf16(columns, align=4, optional=True), "residual": bf16(m, columns, optional=True),
@@ -67,7 +61,7 @@ def cases(n: int) -> dict[str, Case]:
         epilogue.after(given["C"], given["out"], end)()
 
     case(
-        "an epilogue after the product", "epilogue.after", after,
+        "an epilogue after the product", epilogue.after, after,
         {
             "C": bf16(m, columns, align=16), "out": bf16(m, columns, align=16, written=True),
             "bias": bf16(columns, align=16, optional=True), "residual": bf16(m, columns, align=16, optional=True),
@@ -76,7 +70,7 @@ def cases(n: int) -> dict[str, Case]:
     )  # fmt: skip
     rung = ct.read_rung("tensor/ladder/mma_sync.cu")
     case(
-        "a rung", "ladder.launcher",
+        "a rung", ladder.launcher,
         lambda a: ladder.launcher(rung, a["A"], a["B"], a["C"], kernel=ct.Kernel(rung.path, rung.kernel))(),
         {
             "A": bf16(m, k, align=16), "B": bf16(k, columns, align=16),
@@ -88,7 +82,7 @@ def cases(n: int) -> dict[str, Case]:
     # ------------------------------------------------------------------------------------------------ other types
     for turned, b in ((False, f32(k, columns)), (True, f32(columns, k, align=16))):
         case(
-            f"tf32, transpose_b={turned}", "tf32_product.prepare",
+            f"tf32, transpose_b={turned}", tf32_product.prepare,
             lambda a, turned=turned: tf32_product.prepare(a["A"], a["B"], a["C"], transpose_b=turned)(),
             {"A": f32(m, k, align=16), "B": b, "C": f32(m, columns, written=True)},
             kernels=1 if turned else 2,
@@ -114,7 +108,7 @@ def cases(n: int) -> dict[str, Case]:
         ("rows", "tiles"): (of_a, of_b),
     }.items():
         case(
-            f"fp8 by {by_a}", "fp8_product.prepare", e4m3(by_a, by_b),
+            f"fp8 by {by_a}", fp8_product.prepare, e4m3(by_a, by_b),
             {
                 "A": codes(m, k), "scales of A": f32(*scales[0], align=16), "B": codes(columns, k),
                 "scales of B": f32(*scales[1], align=16),
@@ -124,17 +118,17 @@ def cases(n: int) -> dict[str, Case]:
     for by in fp8_product.LAYOUTS:
         x = {"x": bf16(m, k, align=16, kinds=FLOATS, free=(0,))}
         case(
-            f"quantizer by {by}", "fp8_product.quantizer",
+            f"quantizer by {by}", fp8_product.quantizer,
             lambda a, by=by: fp8_product.quantizer(a["x"], by)(), x, empty=None,
         )  # fmt: skip
         case(
-            f"quantize by {by}", "fp8_product.quantize", lambda a, by=by: fp8_product.quantize(a["x"], by), x,
+            f"quantize by {by}", fp8_product.quantize, lambda a, by=by: fp8_product.quantize(a["x"], by), x,
             empty=None,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ many sizes
     case(
-        "grouped", "grouped_product.prepare", lambda a: grouped_product.prepare(**a)(),
+        "grouped", grouped_product.prepare, lambda a: grouped_product.prepare(**a)(),
         {
             "x": bf16(m, k, align=16), "weights": bf16(3, columns, k, align=16), "ends": i32(3),
             "out": bf16(m, columns, align=16, written=True),
@@ -146,7 +140,7 @@ def cases(n: int) -> dict[str, Case]:
         some[f"B{number}"] = bf16(columns, k, align=16)
         some[f"C{number}"] = bf16(rows, columns, align=16, written=True)
     case(
-        "a list of products", "grouped_product.prepare_list",
+        "a list of products", grouped_product.prepare_list,
         lambda a: grouped_product.prepare_list([tuple(a[f"{x}{i}"] for x in "ABC") for i in range(2)])(), some,
         empty=1,
     )  # fmt: skip
@@ -164,7 +158,7 @@ def cases(n: int) -> dict[str, Case]:
                 run = getattr(sgemm, name)(a["A"], a["B"], a["C"], *how)
                 return run and run()
 
-            case(f"{name}, {turned_a=}, {turned_b=}", f"sgemm.{name}", call, arrays)
+            case(f"{name}, {turned_a=}, {turned_b=}", getattr(sgemm, name), call, arrays)
 
     def product_of(a, alpha=1.0, beta=0.0):
         """The arrays as memory: rows of C 44 words apart, of which 40 are written."""
@@ -174,10 +168,10 @@ def cases(n: int) -> dict[str, Case]:
         "A": f32(m * k, free=(None,)), "B": f32(k * columns, free=(None,)),
         "C": f32(max(0, (m - 1) * 44 + columns) if m else 0, free=(None,), written=True),
     }  # fmt: skip
-    case("launcher", "sgemm.launcher", lambda a: sgemm.launcher(*product_of(a))(), flat)
-    case("launch", "sgemm.launch", lambda a: sgemm.launch(*product_of(a)), flat)
+    case("launcher", sgemm.launcher, lambda a: sgemm.launcher(*product_of(a))(), flat)
+    case("launch", sgemm.launch, lambda a: sgemm.launch(*product_of(a)), flat)
     case(
-        "skinny", "skinny.launcher",
+        "skinny", skinny.launcher,
         lambda a: skinny.launcher(
             sgemm.Product(m, 4, k, 1.0, a["A"], k, a["B"], 4, 0.0, a["C"], 4), sgemm.Workspace()
         )(),
@@ -188,10 +182,11 @@ def cases(n: int) -> dict[str, Case]:
 
 # Functions with a grid that are no launchers for others' arrays.
 NOT_OF_OTHERS = {
-    "routing.random_matrix": "makes the array that it fills",
-    "cutlass_gemm.multiply": "is compiled by CuTe DSL; cutlass_gemm.prepare says what it takes",
-    "latency.dram_ns": "measures memory of its own",
-    "latency.handover_ns": "measures memory of its own",
-    "latency.l2_ns": "measures memory of its own",
-    "latency.latency_ns": "measures memory of its own",
+    "tensor.grouped.routing.random_matrix": "makes the array that it fills",
+    "tensor.cutlass.gemm.multiply": "is compiled by CuTe DSL; `prepare` beside it says what it takes",
+    "llm.layers.separate.add": "gets arrays of its chapter only",
+    "llm.layers.separate.two_steps": "gets arrays of its chapter only",
+    "measure.l2.read_rate": "measures memory of its own",
+    "reduction.one_launch.latency.handover_ns": "measures memory of its own",
+    "reduction.one_launch.latency.latency_ns": "measures memory of its own",
 }
