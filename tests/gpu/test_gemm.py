@@ -8,6 +8,7 @@ import pytest
 from pairwise import pairs
 
 import cudatut as ct
+from cudatut.book.gemm.ladder.ladder import earlier_rungs
 from cudatut.gpu import ladder, sanitizer
 from cudatut.gpu.device import supports
 from cudatut.tool import SANITIZERS
@@ -146,9 +147,7 @@ def test_a_wrong_kernel_is_found(tmp_path):
 
 @pytest.mark.alone  # it compares times
 def test_rungs_of_the_part_basics_join_the_benchmark():
-    from cudatut.book.gemm.ladder import ladder as module
-
-    rows = GEMMS.bench([*module.earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)
+    rows = GEMMS.bench([*earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)
     assert rows["warp_tile"].median_us < rows["naive_columns"].median_us
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import cudatut as ct
 from cudatut.book.llm.kernels import linear
+from cudatut.book.llm.kernels.fused import interleave
 from cudatut.book.llm.kernels.linear import Tile, choose
 from cudatut.gpu.device import supports
 
@@ -105,8 +106,6 @@ def test_swiglu(tile, shape):
 
 def swiglu_of(x, w, **how):
     """silu(gate) * up, of x / 64."""
-    from cudatut.book.llm.kernels.fused import interleave
-
     out = ct.empty((len(x), len(w) // 2), "uint16")
     by = to_bf16(from_bf16(x) / 64)  # exact, too
     linear.linear(ct.to_device(by), ct.to_device(interleave(w)), out, swiglu=True, **how)

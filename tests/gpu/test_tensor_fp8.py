@@ -7,8 +7,9 @@ import cudatut as ct
 from cudatut.book.numbers import e4m3
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.tensor.gemm import fp8_product as fp8
+from cudatut.book.tensor.ladder import faults
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
+from cudatut.gpu.ladder import Rung
 
 KINDS = {
     "one level": (1, False, fp8.Tile()),
@@ -178,15 +179,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    source = (examples_dir() / "tensor/gemm/fp8.cu").read_text(encoding="utf-8")
-    for said, header in (
-        ("fp8_sums.cuh", "tensor/gemm/fp8_sums.cuh"),
-        ("ptx/fp8_wgmma.cuh", "ptx/fp8_wgmma.cuh"),
-    ):
-        text = (examples_dir() / header).read_text(encoding="utf-8")
-        source = source.replace(f'#include "{said}"', text.replace("#pragma once", ""))
-    assert source.count(old) >= 1
-    source = source.replace(old, new).replace('"results.cuh"', '"tensor/gemm/results.cuh"')
+    source = faults.changed(Rung("fp8", fp8.SOURCE, ""), (old, new))
     monkeypatch.setattr(fp8, "SOURCE", source)
     fp8.kernel.cache_clear()
     try:

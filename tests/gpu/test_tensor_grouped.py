@@ -8,8 +8,9 @@ from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cublas_grouped
 from cudatut.book.tensor.gemm import grouped_product as grouped
 from cudatut.book.tensor.grouped import routing
+from cudatut.book.tensor.ladder import faults
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
+from cudatut.gpu.ladder import Rung
 
 Options = grouped.Options
 UNTOUCHED = 7
@@ -179,13 +180,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    source = (examples_dir() / "tensor/gemm/grouped.cu").read_text(encoding="utf-8")
-    assert source.count(old) >= 1
-    source = (
-        source.replace(old, new)
-        .replace('"groups.cuh"', '"tensor/gemm/groups.cuh"')
-        .replace('"factors.cuh"', '"tensor/gemm/factors.cuh"')
-    )
+    source = faults.changed(Rung("grouped", grouped.SOURCE, ""), (old, new))
     monkeypatch.setattr(grouped, "SOURCE", source)
     grouped.kernel.cache_clear()
     try:

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.book.gemm import tuner as gemm_tuner
+from cudatut.book.gemm import tuner
 from cudatut.book.numbers.bf16 import to_float
 from cudatut.book.rivals import cublas_tf32, cublas_types, lt
+from cudatut.book.tensor.gemm import fp8_product as fp8
 from cudatut.book.tensor.gemm import gemm, tf32_product
-from cudatut.book.tensor.ladder import autotuning_space
+from cudatut.book.tensor.ladder.autotuning_space import SPACE
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 
@@ -98,8 +99,6 @@ def test_the_best_of_cublaslt_in_bf16_and_e4m3():
     ct.poison(problem.c)
     run()
     problem.compare("cublasLt")
-    from cudatut.book.tensor.gemm import fp8_product as fp8
-
     a, b = (fp8.quantize(ct.to_device(x)) for x in factors(256, 320, 512, whole=False))
     c, want = (ct.empty((256, 320), "uint16") for _ in range(2))
     lt.fastest(a.codes, b.codes, c, "e4m3", True, scales=(a.scales, b.scales))()
@@ -119,11 +118,7 @@ def test_a_size_that_cublaslt_refuses_gives_no_row():
 
 @pytest.mark.parametrize("size", [(512, 520, 512), (300, 257, 131)], ids=str)
 def test_tuning_finds_a_plan_that_is_right(size):
-    tuner, space = (
-        gemm_tuner,
-        autotuning_space.SPACE,
-    )
     size = dict(zip("mnk", size, strict=True))
-    found = tuner.tune(space, size, most=6)
+    found = tuner.tune(SPACE, size, most=6)
     assert found.search[-1][1] >= 1 and found.verdict().startswith("best: ")
-    space.check(space.problem(size), found.choice)
+    SPACE.check(SPACE.problem(size), found.choice)

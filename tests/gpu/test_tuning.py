@@ -6,12 +6,11 @@ import pytest
 
 import cudatut as ct
 from cudatut.book.gemm import tuner
+from cudatut.book.gemm.ladder import autotuning_space as module
 
 
 @pytest.mark.parametrize("size", ["300x260x128", "1024"])
 def test_tuning_finds_a_choice_that_is_right(size):
-    from cudatut.book.gemm.ladder import autotuning_space as module
-
     space, size = module.SPACE, tuner.parse_size(size, "mnk")
     found = tuner.tune(space, size, most=6)
     left = [count for _, count in found.search]
@@ -22,8 +21,6 @@ def test_tuning_finds_a_choice_that_is_right(size):
 
 
 def test_a_register_budget_is_kept():
-    from cudatut.book.gemm.ladder import autotuning_space as module
-
     gpu = ct.device()
     for blocks in (1, 2, 4):
         config = module.config_of(bm=64, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=blocks)
@@ -33,8 +30,6 @@ def test_a_register_budget_is_kept():
 
 
 def test_instances_of_equal_code_are_one_candidate():
-    from cudatut.book.gemm.ladder import autotuning_space as module
-
     problem = module.SPACE.problem({"m": 256, "n": 256, "k": 64})
     config = module.config_of(bm=64, bn=64, bk=16, tm=8, tn=8, stages=2, blocks=1)
     candidates = [module.Candidate(replace(config, rate=rate)) for rate in (0.5, 0.6)]

@@ -421,7 +421,7 @@ def test_extents_that_a_kernel_does_not_count_are_refused():
         changed("product", b=(3, 40, 64)),
         changed("product", a=(70_000, 3, 64), out=(70_000, 3, 40), b=(2, 40, 64)),
     ):  # fmt: skip
-        numbers = {"vocab": None} if case.launcher == "sampling.sample" else {}
+        numbers = {"vocab": None} if case.launcher == "llm.kernels.sampling.sample" else {}
         numbers |= (
             {"block_size": 2} if min(arrays.get("keys", Told("uint8", 9)).shape[-1:]) == 1 else {}
         )
