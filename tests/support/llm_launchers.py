@@ -24,6 +24,7 @@ from cudatut.book.llm.kernels.attention import (
     flash_parts,
     merge,
 )
+from cudatut.book.llm.layers import separate
 from cudatut.book.tensor.attention import flash_hopper
 
 
@@ -38,6 +39,14 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
     case(
         "swiglu", activation.swiglu, {},
         {"gate_up": bf16(n, 64, rows=1), "out": bf16(n, 32, rows=1, written=True)},
+    )  # fmt: skip
+    case(
+        "add", separate.add, {},
+        {"x": f32(n, 64, align=16, written=True), "added": bf16(n, 64, align=8)},
+    )  # fmt: skip
+    case(
+        "two_steps", separate.two_steps, {},
+        {"gate_up": bf16(n, 64, align=16), "out": bf16(n, 32, align=16, written=True)},
     )  # fmt: skip
     for stored, table in (
         ("bf16", bf16(50, 64, align=8, free=(0,))), ("Q8_0", Spec("uint8", (50, 68), align=2, free=(0,))),

@@ -184,8 +184,6 @@ def cases(n: int) -> dict[str, Case]:
 NOT_OF_OTHERS = {
     "tensor.grouped.routing.random_matrix": "makes the array that it fills",
     "tensor.cutlass.gemm.multiply": "is compiled by CuTe DSL; `prepare` beside it says what it takes",
-    "llm.layers.separate.add": "gets arrays of its chapter only",
-    "llm.layers.separate.two_steps": "gets arrays of its chapter only",
     "measure.l2.read_rate": "measures memory of its own",
     "reduction.one_launch.latency.handover_ns": "measures memory of its own",
     "reduction.one_launch.latency.latency_ns": "measures memory of its own",
