@@ -3,6 +3,7 @@
 import re
 import subprocess
 import threading
+import weakref
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ class History:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        weakref.finalize(self, _end, self._batch)
         self._ancestors: tuple[str | None, frozenset[str]] = (None, frozenset())
+        self._commits: dict[str, str | None] = {}  # by names that cannot come to mean another one
+        self._times: dict[str, int] = {}
 
     def _object(self, name: str) -> tuple[str, str, bytes] | None:
         """(SHA-1, type, content) of what git calls `name`, or None."""
@@ -54,20 +58,23 @@ class History:
 
     def commit(self, name: str) -> str | None:
         """The full name of a commit, or None where there is none of this name."""
-        # What `HEAD` is changes while a process lives.
-        return self._hexadecimal(name) if _HEXADECIMAL.fullmatch(name) else self._commit(name)
-
-    @cache  # noqa: B019 - a History lives as long as its process
-    def _hexadecimal(self, name: str) -> str | None:
-        return self._commit(name)
+        if not _HEXADECIMAL.fullmatch(name):  # what `HEAD` is changes while a process lives
+            return self._commit(name)
+        if name not in self._commits:
+            self._commits[name] = self._commit(name)
+        return self._commits[name]
 
     def _commit(self, name: str) -> str | None:
         found = self._object(f"{name}^{{commit}}")
         return found[0] if found else None
 
-    @cache  # noqa: B019
     def time(self, commit: str) -> int:
         """When a commit was made, in seconds since 1970."""
+        if commit not in self._times:
+            self._times[commit] = self._time(commit)
+        return self._times[commit]
+
+    def _time(self, commit: str) -> int:
         content = self._content(f"{commit}^{{commit}}")
         head = content.partition(b"\n\n")[0].decode("utf-8", "replace")
         line = next(line for line in head.splitlines() if line.startswith("committer "))
@@ -106,6 +113,13 @@ class History:
         asked = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
         listed = git(self._root, *asked, "--", f"{folder}/", strip=False) or ""
         return [line[3:] for line in listed.split("\0") if line]
+
+
+def _end(batch: Any) -> None:
+    """git ends where its input does."""
+    batch.stdin.close()
+    batch.stdout.close()
+    batch.wait()
 
 
 @cache

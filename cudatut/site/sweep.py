@@ -92,10 +92,19 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         for row, words in enumerate(names[name]):
             s.text(right + 26, place + 4 + row * _LINE, words, color, "start", _SMALL)
     desc = ("；" if lang == "zh" else "; ").join(
-        f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in line)
+        f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in _told(line))
         for name, line in lines.items()
     )
     return s.render(text("series.title", lang, name=title, unit=unit), desc, cls="ct-chart")
+
+
+def _told(line: list[Point]) -> list[Point]:
+    """Where a line begins, its highest point and where it ends: who listens to a drawing wants its shape.
+
+    The table beside it has all of its values.
+    """
+    highest = max(range(len(line)), key=lambda i: line[i][1])
+    return [line[i] for i in sorted({0, highest, len(line) - 1})]
 
 
 def _x_ticks(xs: list[float], to_x: Callable[[float], float]) -> list[float]:

@@ -140,3 +140,14 @@ def test_a_shallow_clone(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(clone / "examples"))
     with pytest.raises(NoHistory, match="git fetch --unshallow"):
         past()
+
+
+def test_git_ends_with_who_asks_it(repository):
+    """Each test that has a book of its own would leave a process behind, and two pipes."""
+    repository.commit(a="1\n")
+    known = history.of(repository.root)
+    assert known.commit("HEAD")
+    asked = known._batch
+    assert asked.poll() is None
+    del known
+    assert asked.returncode == 0

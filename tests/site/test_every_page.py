@@ -64,7 +64,7 @@ DOUBLED = """(() => {
 })()"""
 # Drawings without a text alternative.
 MUTE = """[...document.querySelectorAll('.ct-svg')].filter((s) =>
-  s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label') || !s.querySelector('title')).length"""
+  s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label')).length"""
 # What is asked of a page in one go, so that it need not be drawn in between.
 AT_THE_DESK = """() => {
   const seen = {ground: {}, figures: {}, words: {}, collisions: COLLISIONS()}
