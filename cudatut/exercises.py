@@ -187,7 +187,6 @@ def chapter_of(text: str) -> str:
     Raises UnknownExerciseError with suggestions.
     """
     name = re.sub(f"({catalog.EXERCISES}|{catalog.SOLUTIONS})$", "", catalog.plain(text))
-    name = catalog.renamed().get(name, name)
     if re.fullmatch(r"\w+/\w+", name) and _file(name).is_file():
         return name
     ends = [known for known in chapters() if name in (known, known.partition("/")[2])]
