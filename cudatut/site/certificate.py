@@ -40,9 +40,10 @@ def certificate_html(records: Sequence[Recording], lang: str) -> str:
 
 def recorded_on(records: Iterable[Recording]) -> str:
     """The GPUs of these recordings, and the day of the newest, as HTML."""
-    several = [one.metadata for one in records]
-    gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
-    return text("certificate.summary", gpu=escape(gpus), date=max(map(_moment, several))[:10])
+    several = list(records)
+    gpus = " / ".join(dict.fromkeys(one.gpu for one in several))
+    newest = max(_moment(one.metadata) for one in several)
+    return text("certificate.summary", gpu=escape(gpus), date=newest[:10])
 
 
 def _certificate(record: Recording, named: bool) -> str:
