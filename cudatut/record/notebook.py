@@ -52,6 +52,13 @@ def notebook_of(example: Example) -> Any:
     return notebook
 
 
+def raw(notebook: Any) -> bytes:
+    """A notebook (nbformat 4) as the bytes of its file."""
+    import nbformat
+
+    return (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
+
+
 def install_cell(example: Example) -> Any:
     """The first cell of the notebook of this example: what it needs where it is opened outside a checkout."""
     import nbformat

@@ -41,9 +41,7 @@ def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     """
     if not gone:
         return {}
-    listed = (
-        catalog.names_in(catalog.MOVED, now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
-    )
+    listed = catalog.moves_in(now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
     moved = {name: listed[name] for name in gone if listed.get(name) in now}
     gone = [name for name in gone if name not in moved]
     new = [name for name in now if name not in then and name not in moved.values()]

@@ -282,7 +282,7 @@ def test_the_sources_of_an_example_in_a_folder(book):
 @pytest.mark.parametrize("text", ["- a\n", "a: 1\n", "a: [b]\n", "1: b\n"])
 def test_what_is_no_list_of_moves_is_refused(book, text):
     book.file("moved.yml", text)
-    with pytest.raises(CudatutError, match="moved.yml: each line must be 'old name: new name'"):
+    with pytest.raises(CudatutError, match="moved.yml: each line must be 'old place: new place'"):
         catalog.get("a/add")
 
 
