@@ -321,7 +321,7 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import install_cell
+    from cudatut.to_notebook import install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")

@@ -14,6 +14,7 @@ from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site.locale import text
+from cudatut.to_notebook import notebook_of
 
 
 class MissingOutputError(CudatutError):
@@ -34,8 +35,6 @@ class StandIn(Recording):
 
 def stand_in(name: str, reason: str) -> StandIn:
     """The example's cells as they are in its .py, none of them executed. Raises UnknownExampleError."""
-    from cudatut.record.notebook import notebook_of
-
     example = catalog.get(name)
     made = notebook_of(example).cells
     cells = [Cell(one.id, one.cell_type, one.source, [], executed=False) for one in made]
