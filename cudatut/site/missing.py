@@ -14,7 +14,6 @@ from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site.locale import text
-from cudatut.to_notebook import notebook_of
 
 
 class MissingOutputError(CudatutError):
@@ -35,6 +34,9 @@ class StandIn(Recording):
 
 def stand_in(name: str, reason: str) -> StandIn:
     """The example's cells as they are in its .py, none of them executed. Raises UnknownExampleError."""
+    # Here, since it knows GPUs, which figures load without.
+    from cudatut.to_notebook import notebook_of
+
     example = catalog.get(name)
     made = notebook_of(example).cells
     cells = [Cell(one.id, one.cell_type, one.source, [], executed=False) for one in made]
