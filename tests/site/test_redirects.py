@@ -1,4 +1,4 @@
-"""Old names still lead to what they named: on the site, and on the command line."""
+"""Old names lead on: how the command line and the site do it. tests/test_addresses.py: that all of the book's do."""
 
 import re
 from pathlib import Path
@@ -6,18 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut import catalog, recording
+from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.site import locale, publishing
 
 ROOT = Path(__file__).resolve().parents[2]
 RENAMED = yaml.safe_load((ROOT / "examples/renamed.yml").read_text(encoding="utf-8"))
-
-
-def test_every_new_name_is_an_example_and_no_old_one_is():
-    for old, new in RENAMED.items():
-        assert catalog.path_of(new).is_file(), new
-        assert not catalog.path_of(old).exists(), old
 
 
 @pytest.mark.parametrize("old", RENAMED)
@@ -55,23 +49,3 @@ def test_old_addresses_lead_on(tmp_path, monkeypatch):
     target = re.search(r'url=([^"]+)"', text)[1]
     assert (site / "examples/a/old" / target).resolve() == site / "examples/a/new"
     assert "location.hash" in text
-
-
-def test_the_site_has_them_in_both_languages(built_site):
-    for folder in ("", "zh/"):
-        for old in RENAMED:
-            assert (built_site / folder / "examples" / old / "index.html").is_file()
-        assert (built_site / folder / "gemm/vectorised/index.html").is_file()
-
-
-def test_files_that_moved_are_at_their_old_addresses_too(built_site):
-    """Those that the site offered: what recordings were made from."""
-    offered = {
-        file for one in catalog.examples() for file in recording.load(one.name).metadata["sources"]
-    }
-    old = {before: now for before, now in catalog.moved().items() if now in offered}
-    assert len(old) > 50
-    for before, now in old.items():
-        text = (catalog.paths.examples_dir() / now).read_bytes()
-        for folder in (built_site, built_site / "zh"):
-            assert (folder / "examples" / before).read_bytes() == text, before
