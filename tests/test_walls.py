@@ -308,7 +308,7 @@ def few(tmp_path):
         "examples/hopper/boxes.cuh",
         "examples/measure/loops.py",
         "examples/published/gemm.py",
-        "examples/rivals/lt.py",
+        "examples/rivals/sdpa.py",
         "examples/tensor/gemm/tf32_product.py",
         "examples/tensor/gemm/gemm.py",
         "tests/support/needed.py",
@@ -357,7 +357,7 @@ IN_CUDA = "examples/basics/indexing/indexing.cu"
         ("examples/basics/timing/claims.py", "from cudatut.book.published import gemm", "imports cudatut.book.published.gemm of examples/published"),
         ("examples/published/gemm.py", "from cudatut.book.reduction.ladder import ladder", "imports cudatut.book.reduction.ladder.ladder of examples/reduction"),
         ("examples/measure/loops.py", "from cudatut.book.gemm.kernels import sgemm", "imports cudatut.book.gemm.kernels.sgemm of examples/gemm"),
-        ("examples/rivals/lt.py", "from cudatut.book.published import gemm", "imports cudatut.book.published.gemm of examples/published"),
+        ("examples/rivals/sdpa.py", "from cudatut.book.published import gemm", "imports cudatut.book.published.gemm of examples/published"),
         ("examples/hopper/boxes.cuh", '#include "measure/stamps.cuh"', "includes measure/stamps.cuh of examples/measure"),
         # An example and the package.
         (PART, "from cudatut import catalog", "imports cudatut.catalog of book"),
