@@ -319,7 +319,7 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import install_cell, raw
+    from cudatut.to_notebook import install_cell, raw
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from cudatut import catalog, exercises, paths
-from cudatut.record import notebook
+from cudatut import catalog, exercises, paths, to_notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell
@@ -20,9 +19,9 @@ plain = TransformerManager().transform_cell
 
 def cells_of(example):
     """Code of the notebook that a recording would be, magics in plain Python."""
-    read = notebook.notebook_of(example)
+    read = to_notebook.notebook_of(example)
     sources = [cell.source for cell in read.cells if cell.cell_type == "code"]
-    return [plain(source) for source in [notebook.install_cell(example).source, *sources]]
+    return [plain(source) for source in [to_notebook.install_cell(example).source, *sources]]
 
 
 def code_of(raw):

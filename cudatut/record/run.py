@@ -20,7 +20,7 @@ from cudatut import processes, recording, tool
 from cudatut.catalog import Example
 from cudatut.fingerprint import ran
 from cudatut.record import outputs, session
-from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
+from cudatut.to_notebook import SESSION_CELL, RecordingFailed, notebook_of
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

@@ -11,9 +11,9 @@ from cudatut import certificate, instrument, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
-from cudatut.record.notebook import RecordingFailed, install_cell, raw
 from cudatut.record.run import Executed
 from cudatut.results import MIME, Sanitizer
+from cudatut.to_notebook import RecordingFailed, install_cell, raw
 
 
 class UnwritableError(CudatutError):

@@ -155,7 +155,7 @@ def _write(one: Recording, metadata: dict[str, Any]) -> None:
     """
     import nbformat
 
-    from cudatut.record.notebook import raw
+    from cudatut.to_notebook import raw
 
     notebook = json.loads(one.path.read_text(encoding="utf-8"))
     notebook["metadata"]["cudatut"] = {key: metadata[key] for key in metadata if key != "digest"}

@@ -301,12 +301,6 @@ def test_drafts_in_a_folder(chapter, pattern, left):
     assert catalog.matches("a/add/claims.py", [pattern]) == ("a/add_claims" not in left)
 
 
-def test_what_moved_is_there_and_no_more_where_it_was():
-    root = catalog.paths.examples_dir()
-    for old, new in catalog.moved().items():
-        assert (root / new).is_file() and not (root / old).exists(), (old, new)
-
-
 @pytest.mark.parametrize(
     "name", ["first_kernel", "start/frist_kernel", "strat/first_kernel", "first_kernels"]
 )

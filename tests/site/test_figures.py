@@ -1,4 +1,4 @@
-"""Figures import drawing helpers and numbers by references, and what they state of the book's code is what it says."""
+"""Figures load without a GPU, and what they state of the book's code is what it says. tests/test_walls.py: what they import."""
 
 import ast
 import json
@@ -14,73 +14,6 @@ from cudatut.files import write_whole
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
 FILES = sorted(FIGURES.rglob("*.py"))
-HELPERS = ("cudatut.site.drawing", "cudatut.site.references", "cudatut.site.svg")
-RUNS = {
-    "exec",
-    "eval",
-    "compile",
-    "__import__",
-}  # what would bring code of a page in by another door
-
-
-def foreign(source: str, part: str) -> list[str]:
-    """What a figure of `part` imports, or runs, that it must not, each with its line."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            whole = "." * node.level + (node.module or "")
-            names = [
-                f"{whole}.{alias.name}" if whole == "cudatut.site" else whole
-                for alias in node.names
-            ]
-        elif isinstance(node, ast.Name) and node.id in RUNS:
-            found.append((node.lineno, node.id))
-        found += [(node.lineno, name) for name in dict.fromkeys(names) if not _allowed(name, part)]
-    return [f"{line}: {name}" for line, name in sorted(found)]
-
-
-def _allowed(name: str, part: str) -> bool:
-    top = name.partition(".")[0]
-    if top == "figures":
-        return name.startswith(f"figures.{part}.")
-    if top in sys.stdlib_module_names:
-        return top not in ("importlib", "runpy", "subprocess")
-    return name in HELPERS
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FIGURES)))
-def test_a_figure_imports_helpers_and_references_alone(path):
-    found = foreign(path.read_text(encoding="utf-8"), path.parent.name)
-    assert not found, (
-        f"{path.relative_to(ROOT)}: a figure imports cudatut.site.drawing, cudatut.site.references, figures of its own "
-        f"part and the standard library; take out {', '.join(found)}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("import math\nimport cudatut as ct", ["2: cudatut"]),
-        ("from cudatut.gpu.ladder import shared", ["1: cudatut.gpu.ladder"]),
-        ("from cudatut.site import locale, references", ["1: cudatut.site.locale"]),
-        ("from cudatut.site import *", ["1: cudatut.site.*"]),
-        ("def f():\n    from cudatut import catalog", ["2: cudatut"]),
-        ("from figures.reduction.naive import draw_tree", ["1: figures.reduction.naive"]),
-        ("from .naive import draw_tree", ["1: .naive"]),
-        ("import numpy", ["1: numpy"]),
-        ("import importlib\nexec('1')", ["1: importlib", "2: exec"]),
-        (
-            "from figures.gemm.tma import box\nfrom cudatut.site.drawing import Grid\nimport json",
-            [],
-        ),
-        ("from cudatut.site import references\nimport cudatut.site.svg", []),
-    ],
-)
-def test_what_a_figure_may_import(source, said):
-    assert foreign(source, "gemm") == said
 
 
 def test_all_figures_load_without_a_gpu_module():

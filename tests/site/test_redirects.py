@@ -1,20 +1,15 @@
-"""Old names still lead to what they named: on the site, and on the command line."""
+"""Old names lead on: how the command line and the site do it. tests/test_addresses.py: that all of the book's do."""
 
 import re
 
 import pytest
 
-from cudatut import catalog, recording
+from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.site import locale, publishing
 
 EXAMPLES = {one.name for one in catalog.examples(drafts=True)}
 RENAMED = {old: new for old, new in catalog.renamed().items() if new in EXAMPLES}
-
-
-def test_those_of_the_book_are_known():
-    assert RENAMED["gemm/vectorised_solutions"] == "gemm/vectorized_solutions"
-    assert not EXAMPLES & set(RENAMED)
 
 
 @pytest.mark.parametrize("old", RENAMED)
@@ -58,23 +53,3 @@ def test_old_addresses_lead_on(tmp_path, monkeypatch):
     target = re.search(r'url=([^"]+)"', text)[1]
     assert (site / "examples/a/old" / target).resolve() == site / "examples/a/new"
     assert "location.hash" in text
-
-
-def test_the_site_has_them_in_both_languages(built_site):
-    for folder in ("", "zh/"):
-        for old in RENAMED:
-            assert (built_site / folder / "examples" / old / "index.html").is_file()
-        assert (built_site / folder / "gemm/vectorised/index.html").is_file()
-
-
-def test_files_that_moved_are_at_their_old_addresses_too(built_site):
-    """Those that the site offered: what recordings were made from."""
-    offered = {
-        file for one in catalog.examples() for file in recording.load(one.name).metadata["sources"]
-    }
-    old = {before: now for before, now in catalog.moved().items() if now in offered}
-    assert len(old) > 50
-    for before, now in old.items():
-        text = (catalog.paths.examples_dir() / now).read_bytes()
-        for folder in (built_site, built_site / "zh"):
-            assert (folder / "examples" / before).read_bytes() == text, before

@@ -4,7 +4,7 @@ import pytest
 
 from cudatut import catalog
 from cudatut.record import recorder
-from cudatut.record.notebook import RecordingFailed
+from cudatut.to_notebook import RecordingFailed
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""The notebook that an example's cells make, and the cell in front of it; neither Jupyter's kernel nor a GPU is needed."""
+"""The notebook that an example's cells make, not yet run, and the cell in front of it; no GPU is needed.
+
+Recordings are such notebooks after a run; pages of examples without one, restamps and exercises begin with them, too.
+"""
 
 import itertools
 import re
