@@ -28,8 +28,6 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
 _NAME = {"check": "name", "benchmark": "name", "claim": "id"} | dict.fromkeys(
     ("facts", "table", "series", "goals"), "title"
 )
-# What is given a file's name, and what is appended to it.
-_FILE_OF = {"Kernel": "", "shared": ".py"}
 _FILE = re.compile(r"[\w.\-/]{1,200}")
 Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
@@ -61,7 +59,7 @@ class _Said:
 class Code:
     """The code of an example, read once for all its recordings.
 
-    files: names of files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
+    files: names of the kernels' files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
     """
 
     def __init__(self, cells: Mapping[str, str]):
@@ -221,12 +219,12 @@ def _argument(call: ast.Call, place: int, keyword: str, default: str | None) -> 
 
 
 def _file(call: ast.Call) -> Iterator[str]:
-    """The file that a call names by a literal; a kernel may also be given as its text."""
+    """The file of a kernel that a call names by a literal; a kernel may also be given as its text."""
     match call:
         case ast.Call(
-            func=ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
-        ) if function in _FILE_OF and _FILE.fullmatch(name):
-            yield name + _FILE_OF[function]
+            func=ast.Attribute(attr="Kernel"), args=[ast.Constant(value=str(name)), *_]
+        ) if _FILE.fullmatch(name):
+            yield name
 
 
 def _named_by(call: ast.Call, function: str) -> tuple[str, re.Pattern[str] | None]:
