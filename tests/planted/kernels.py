@@ -52,16 +52,13 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+import cuda_mutants
+import shards
 import yaml
+from cuda_mutants import Mutant
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "gpu"))
-
-import cuda_mutants  # noqa: E402
-import shards  # noqa: E402
-from cuda_mutants import Mutant  # noqa: E402
 
 COUNTED = ("noticed", "survived")
 PASSED = ("same code", "passed")  # without a fault; uneven kernels have other code

@@ -24,16 +24,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import python_mutants
 import yaml
+from kernels import Results
+from python_mutants import Mutant
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "gpu"))
-
-import python_mutants  # noqa: E402
-from kernels import Results  # noqa: E402
-from python_mutants import Mutant  # noqa: E402
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (
