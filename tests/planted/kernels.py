@@ -1,6 +1,7 @@
 """Faults planted in the kernels of `llm` and `tensor`, each judged by the tests of tests/gpu that load its file.
 
     python tests/gpu/shards.py llm-products llm-rows tensor uneven-llm uneven-tensor --kernels --out SURVEY
+    export PYTHONPATH=.:tests/gpu
     python tests/planted/kernels.py clean SURVEY --out OUT
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150 --again survived,undecided --budget 150

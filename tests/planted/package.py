@@ -1,5 +1,6 @@
 """Faults planted in the package, each judged by the tests that call what it is in.
 
+    export PYTHONPATH=.:tests/gpu
     python tests/planted/package.py survey OUT                   which tests call which functions: runs them all once
     python tests/planted/package.py judge OUT --seed N --count 100
     python tests/planted/package.py gpu OUT --seed N             what survived in cudatut/gpu, by tests/gpu, on a GPU
