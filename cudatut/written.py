@@ -57,7 +57,7 @@ class _Said:
 class Code:
     """The code of an example, read once for all its recordings.
 
-    files: names of files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
+    files: names of the kernels' files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
     """
 
     def __init__(self, cells: Mapping[str, str]):
@@ -221,7 +221,7 @@ def _given(call: ast.Call, function: str) -> ast.expr | None:
 
 
 def _file(call: ast.Call) -> Iterator[str]:
-    """The file that a call names by a literal; a kernel may also be given as its text."""
+    """The file of a kernel that a call names by a literal; a kernel may also be given as its text."""
     match call:
         case ast.Call(func=ast.Attribute(attr="Kernel"), args=[ast.Constant(value=str(name)), *_]):
             if _FILE.fullmatch(name):

@@ -221,7 +221,7 @@ def test_without_its_extra_a_notebook_stops_in_the_first_cell(installed, drivers
 
 def test_with_its_extra_it_goes_on_and_names_what_it_compares_with(installed, drivers, tmp_path):
     have = ("gguf", "tokenizers")
-    found = first_cell(installed, drivers, tmp_path, "llm/serving", have, capability=89)
+    found = first_cell(installed, drivers, tmp_path, "llm/serving_rivals", have, capability=89)
     assert found["failed"] == ""
     assert "PyTorch is not installed" in found["said"] and "%pip install torch" in found["said"]
     assert "cutlass" not in found["said"] and "CuPy is not" not in found["said"]

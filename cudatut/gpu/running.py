@@ -18,7 +18,7 @@ from cudatut.fingerprint import ran
 def run_file(path: Path, arguments: Sequence[str] = ()) -> int:
     """Run a file in this process; returns its exit status. An exception is printed, and is status 1."""
     ran.file(path)
-    sys.argv = [str(path), *arguments]
+    sys.argv, sys.path[0] = [str(path), *arguments], str(path.parent)
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as end:

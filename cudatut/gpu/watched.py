@@ -32,7 +32,7 @@ def main(files: list[str]) -> None:
 def _run(path: Path) -> None:
     loaded = set(sys.modules)
     ran.file(path)
-    sys.argv = [str(path)]
+    sys.argv, sys.path[0] = [str(path)], str(path.parent)
     tree = ast.parse(path.read_bytes(), str(path))
     code = compile(sizes.applied(tree, catalog.sizes(path)), str(path), "exec")
     module, before = ModuleType("__main__"), sys.modules["__main__"]
@@ -46,7 +46,7 @@ def _run(path: Path) -> None:
     finally:
         sys.modules["__main__"] = before
     del module
-    # The arrays of modules must not outlive an example.
+    # What lies beside one file may be another module beside the next; and its arrays must not outlive it.
     examples = paths.examples_dir().resolve()
     for name in set(sys.modules) - loaded:
         file = getattr(sys.modules[name], "__file__", None)

@@ -127,8 +127,8 @@ class _Placer(ast.NodeTransformer):
     """A syntax tree in which files of the examples are named by their places of today.
 
     An import of a module of the examples, whatever form it has, becomes `_module_of_the_book(name, file, attribute)`, at
-    the place of the first such import of its block; so does `name = ct.shared("part/module")`. A module that nothing else
-    in the file is called by is called by its place, too.
+    the place of the first such import of its block; so does `name = ct.shared("part/module")`, which older sources have. A
+    module that nothing else in the file is called by is called by its place, too.
     """
 
     def __init__(self, place: Place):

@@ -231,7 +231,8 @@ class CudatutPlugin(BasePlugin):
         page = Page(None, file, config)
         build.page, build.url = file.src_uri, page.url
         named = self.named.get(chapter.file.src_uri, ())
-        every = [build.recordings(one.name) for one in self.records if one.name in named]
+        recorded = (one for one in self.records if not isinstance(one, missing.StandIn))
+        every = [build.recordings(one.name) for one in recorded if one.name in named]
         others = [one for _, *slim in every for one in slim]
         there = [one for one in others if gpu_folder(one.gpu) == beside.name]
         own = dict.fromkeys(book.gpu.removeprefix("NVIDIA ") for book, *_ in every)

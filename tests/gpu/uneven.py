@@ -118,7 +118,8 @@ def fill_shared_memory() -> None:
     """
     import cudatut as ct
 
-    launch, launches, fillers = ct.Kernel.__call__, itertools.count(), {}
+    launch, launches = ct.Kernel.__call__, itertools.count()
+    fillers: dict[object, ct.Kernel] = {}
 
     def filled_launch(kernel, *args, stream=None, **how):
         number, gpu = next(launches), ct.device()

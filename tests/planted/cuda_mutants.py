@@ -287,8 +287,9 @@ def drawn(texts: dict[str, str], seed: int) -> Iterator[Mutant]:
 
 
 def kernel_files(root: Path) -> dict[str, str]:
-    """The kernel files of llm and tensor, without those of exercises and solutions."""
-    found = [path for part in ("llm", "tensor") for path in (root / part).glob("*.cu*")]
+    """The kernel files of llm and tensor and of what they share, without those of exercises and solutions."""
+    rooms = ("llm", "tensor", "hopper", "ptx", "measure")
+    found = [path for room in rooms for path in (root / room).rglob("*.cu*")]
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(found)

@@ -1,6 +1,7 @@
 """Faults planted in the kernels of `llm` and `tensor`, each judged by the tests of tests/gpu that load its file.
 
     python tests/gpu/shards.py llm-products llm-rows tensor uneven-llm uneven-tensor --kernels --out SURVEY
+    export PYTHONPATH=.:tests/gpu
     python tests/planted/kernels.py clean SURVEY --out OUT
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150 --again survived,undecided --budget 150
@@ -52,16 +53,13 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+import cuda_mutants
+import shards
 import yaml
+from cuda_mutants import Mutant
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "gpu"))
-
-import cuda_mutants  # noqa: E402
-import shards  # noqa: E402
-from cuda_mutants import Mutant  # noqa: E402
 
 COUNTED = ("noticed", "survived")
 PASSED = ("same code", "passed")  # without a fault; uneven kernels have other code

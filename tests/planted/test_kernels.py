@@ -6,7 +6,10 @@ import shutil
 import tempfile
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import cuda_mutants as mutants
+import kernels
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,21 +30,10 @@ __global__ void __launch_bounds__(256) add(const float* a, int n, Slot& slot) {
 """
 
 
-@pytest.fixture
-def planted(monkeypatch):
-    """The modules cuda_mutants and kernels."""
-    for folder in ("tests/gpu", "tests/planted"):
-        monkeypatch.syspath_prepend(str(ROOT / folder))
-    import cuda_mutants
-    import kernels
-
-    return cuda_mutants, kernels
-
-
-def test_each_family_finds_its_places(planted):
-    found = planted[0].possible("x.cu", KERNEL)
+def test_each_family_finds_its_places():
+    found = mutants.possible("x.cu", KERNEL)
     said = {(one.family, one.old, one.new) for one in found}
-    for one in (
+    for wanted in (
         ("guard", ">=", ">"),
         ("guard", "<", "<="),
         ("guard", "if (i >= n) return;", ";"),
@@ -59,9 +51,9 @@ def test_each_family_finds_its_places(planted):
         ("phase", "phase ^= 1;", ";"),
         ("statement", "out[i] = sum;", ";"),
     ):
-        assert one in said, one
+        assert wanted in said, wanted
     assert ("statement", "j += 1) sum += a[j];", ";") not in said, "half of a loop's head"
-    assert {one.family for one in found} == set(planted[0].FAMILIES)
+    assert {one.family for one in found} == set(mutants.FAMILIES)
     for one in found:
         assert one.applied(KERNEL) != KERNEL
         assert one.line not in (1, 2), "a comment or a macro"
@@ -70,16 +62,15 @@ def test_each_family_finds_its_places(planted):
         found[0].applied(KERNEL.replace(" ", "  "))
 
 
-def test_the_end_of_a_choice_is_no_statement(planted):
+def test_the_end_of_a_choice_is_no_statement():
     text = "void f() {\n  C > 1 ? meet() : __syncthreads();\n  switch (C) {\n    case 1: __syncwarp();\n  }\n}\n"
-    gone = [one.old for one in planted[0].possible("x.cu", text) if one.new == ";"]
+    gone = [one.old for one in mutants.possible("x.cu", text) if one.new == ";"]
     assert "__syncthreads();" not in gone and "__syncwarp();" in gone
 
 
-def test_drawing_is_the_same_for_a_seed_and_takes_every_family(planted):
-    mutants = planted[0]
+def test_drawing_is_the_same_for_a_seed_and_takes_every_family():
     texts = mutants.kernel_files(ROOT / "examples")
-    assert "llm/kernels/gemv.cuh" in texts and "tensor/ladder/final.cu" in texts
+    assert {"llm/kernels/gemv.cuh", "tensor/ladder/final.cu", "ptx/tma.cuh"} <= set(texts)
     first, again, other = (list(islice(mutants.drawn(texts, n), 150)) for n in (1, 1, 2))
     assert first == again != other and len({one.name for one in first}) == 150
     assert all(count >= 15 for count in mutants.counted(first).values())
@@ -110,8 +101,7 @@ def some_survey(kernels):
     )
 
 
-def test_chosen_tests_run_each_function_and_each_kernel_of_a_file(planted):
-    kernels = planted[1]
+def test_chosen_tests_run_each_function_and_each_kernel_of_a_file():
     found = some_survey(kernels)
     assert found.files() == {"llm/x.cu", "llm/x.cuh", "o.cu"} and found.of("llm/x.cuh") == {"a"}
     chosen = kernels.choose(found, "llm/x.cu", 15)
@@ -132,8 +122,7 @@ def test_chosen_tests_run_each_function_and_each_kernel_of_a_file(planted):
     assert len(header.tests) == 1 and header.functions < header.of_functions
 
 
-def test_a_survey_leaves_out_what_is_no_test_any_more(planted, book, tmp_path):
-    kernels = planted[1]
+def test_a_survey_leaves_out_what_is_no_test_any_more(book, tmp_path):
     assert len(kernels.survey(tmp_path / "survey", book).tests) == 6
     file = book / "tests/gpu/test_x.py"
     file.write_text(file.read_text().replace("def test_slow(", "def test_slower("))
@@ -150,6 +139,7 @@ TESTS = """
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,9 +197,8 @@ def asked(tmp_path, **more):
     })  # fmt: skip
 
 
-def judged(planted, book, tmp_path, old, new):
+def judged(book, tmp_path, old, new):
     """What is said of one fault."""
-    mutants, kernels = planted
     found, text = kernels.survey(tmp_path / "survey"), KERNEL
     mutant = mutants.Mutant("llm/x.cu", text.index(old), old, new, "guard", 1)
     tree = kernels.Tree(book, Path(tempfile.mkdtemp(dir=tmp_path), "tree"))
@@ -234,16 +223,15 @@ def judged(planted, book, tmp_path, old, new):
         ("0.5f", "1.0f", "same code", ""),
     ],
 )
-def test_a_fault_is_noticed_or_not(planted, book, tmp_path, old, new, outcome, by):
-    result = judged(planted, book, tmp_path, old, new)
+def test_a_fault_is_noticed_or_not(book, tmp_path, old, new, outcome, by):
+    result = judged(book, tmp_path, old, new)
     assert result["outcome"] == outcome and by in result.get("by", ""), result
     if by == "test_hangs":
         assert "nothing went on" in result["how"] and result["seconds"] < 20
 
 
-def test_what_other_code_no_test_notices_survives(planted, book, tmp_path, monkeypatch):
+def test_what_other_code_no_test_notices_survives(book, tmp_path, monkeypatch):
     """The code that a test has met is compared with the survey's."""
-    kernels = planted[1]
     read = kernels.shards.read
 
     def with_kernel(code, **more):
@@ -254,7 +242,7 @@ def test_what_other_code_no_test_notices_survives(planted, book, tmp_path, monke
             return found
 
         monkeypatch.setattr(kernels.shards, "read", reads)
-        return judged(planted, book, tmp_path, "0.5f", "1.0f")["outcome"]
+        return judged(book, tmp_path, "0.5f", "1.0f")["outcome"]
 
     assert with_kernel("1") == "same code"
     assert with_kernel("2") == "survived"
@@ -265,8 +253,7 @@ def test_what_other_code_no_test_notices_survives(planted, book, tmp_path, monke
         with_kernel("2")
 
 
-def test_a_draw_is_judged_to_its_end_and_goes_on_where_it_was(planted, book, tmp_path, monkeypatch, capsys):  # fmt: skip
-    kernels = planted[1]
+def test_a_draw_is_judged_to_its_end_and_goes_on_where_it_was(book, tmp_path, monkeypatch, capsys):  # fmt: skip
     monkeypatch.setattr(kernels, "same_everywhere", lambda *_: (None, "no nvcc"))
     short = asked(tmp_path, limit=6.0, count=3)
     kernels.judge_all(short, book)
@@ -283,8 +270,7 @@ def test_a_draw_is_judged_to_its_end_and_goes_on_where_it_was(planted, book, tmp
     assert "seed 1: " in said and "without a fault: 1 of 1 passed" in said
 
 
-def test_the_figure_leaves_out_what_is_not_counted(planted, tmp_path, capsys):
-    kernels = planted[1]
+def test_the_figure_leaves_out_what_is_not_counted(tmp_path, capsys):
     results = kernels.Results(tmp_path / "kernels-1.jsonl")
     outcomes = ["noticed"] * 19 + ["survived", "does not compile", "equivalent"]
     for i, outcome in enumerate(outcomes):
@@ -306,8 +292,7 @@ def test_the_figure_leaves_out_what_is_not_counted(planted, tmp_path, capsys):
 # --- what a hang is ----------------------------------------------------------------------------------
 
 
-def test_patience_is_several_times_what_a_test_takes(planted):
-    kernels = planted[1]
+def test_patience_is_several_times_what_a_test_takes():
     found, none = some_survey(kernels), kernels.shards.Found()
     assert kernels.patience(found, none, 10) == kernels.STARTING + 10, "nothing has begun"
     begun = kernels.shards.Found(running={1: "t.py::slow[2]"})
@@ -317,9 +302,8 @@ def test_patience_is_several_times_what_a_test_takes(planted):
     assert kernels.patience(found, begun, 10) == waited - kernels.SLOWER * 2
 
 
-def test_what_goes_on_too_long_is_undecided(planted, book, tmp_path, monkeypatch):
+def test_what_goes_on_too_long_is_undecided(book, tmp_path, monkeypatch):
     """However patient one is with a single test."""
-    kernels = planted[1]
     monkeypatch.setattr(kernels, "STARTING", 0)
     monkeypatch.setattr(kernels, "SLOWER", 0)
     monkeypatch.setattr(kernels, "patience", lambda *_: 30)
@@ -329,14 +313,14 @@ def test_what_goes_on_too_long_is_undecided(planted, book, tmp_path, monkeypatch
         .replace("_slow(n):", "_slow(n):\n    time.sleep(0.4)")
     )
     (book / "tests/gpu/test_x.py").write_text(tests)
-    result = judged(planted, book, tmp_path, "0.5f", "1.0f")
+    result = judged(book, tmp_path, "0.5f", "1.0f")
     assert result["outcome"] == "undecided" and result["how"] == "slow", result
 
 
 # --- uneven warps ------------------------------------------------------------------------------------
 
 
-def test_warps_wait_around_what_synchronizes_and_lines_stay(planted):
+def test_warps_wait_around_what_synchronizes_and_lines_stay():
     import uneven
 
     text = (
@@ -359,7 +343,7 @@ __device__ void more(unsigned at) {
     assert found.replace("{ uneven(); ", "").replace(" uneven(); }", "").count("asm") == 5
 
 
-def test_all_kernels_are_woven_into_one_folder_of_their_texts(planted, tmp_path):
+def test_all_kernels_are_woven_into_one_folder_of_their_texts(tmp_path):
     import uneven
 
     examples = ROOT / "examples"
@@ -372,9 +356,8 @@ def test_all_kernels_are_woven_into_one_folder_of_their_texts(planted, tmp_path)
     assert uneven.weave_all(mutated, tmp_path) != folder
 
 
-def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, monkeypatch):
+def test_a_fault_of_barriers_meets_uneven_warps_first(book, tmp_path, monkeypatch):
     """And another one last; what only they notice is noticed."""
-    mutants, kernels = planted
     report = tmp_path / "survey/report-llm.jsonl"
     (tmp_path / "survey/report-uneven-llm.jsonl").write_text(
         report.read_text().replace('"code": "1"', '"code": "2"')
@@ -408,9 +391,8 @@ def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, m
     assert set(names) == {"llm/x.cu 25", "llm/x.cu 25 uneven"}
 
 
-def test_what_survives_meets_further_tests(planted, book, tmp_path, monkeypatch):
+def test_what_survives_meets_further_tests(book, tmp_path, monkeypatch):
     """First those of the kernel whose code is another; none that has run; nothing more where settled.yml says why."""
-    mutants, kernels = planted
     report = tmp_path / "survey/report-llm.jsonl"
     lines = [json.loads(line) for line in report.read_text().splitlines()]
     kernel = {"kernel": "k2", "files": ["llm/x.cu"], "code": "9", "compiled": 30.0}
@@ -449,7 +431,7 @@ PLAIN = """__global__ void twice(const float *x, float *out, int n) {
 }"""
 
 
-def test_code_is_compared_without_a_gpu(planted, tmp_path):
+def test_code_is_compared_without_a_gpu(tmp_path):
     import machine_code
 
     from cudatut.errors import ToolMissing
@@ -473,8 +455,7 @@ def test_code_is_compared_without_a_gpu(planted, tmp_path):
         machine_code.digest(key(PLAIN.replace("if", "fi")), "sm_80")
 
 
-def test_what_was_undecided_is_settled_by_code(planted, book, tmp_path, monkeypatch):
-    mutants, kernels = planted
+def test_what_was_undecided_is_settled_by_code(book, tmp_path, monkeypatch):
     results = kernels.Results(tmp_path / "kernels-1.jsonl")
     one, two, three = mutants.possible("llm/x.cu", KERNEL)[:3]
     for some, met in ((one, 0), (two, 3), (three, 0)):
@@ -500,8 +481,7 @@ def test_what_was_undecided_is_settled_by_code(planted, book, tmp_path, monkeypa
 # --- what is known of faults -------------------------------------------------------------------------
 
 
-def test_a_rule_covers_what_it_says_and_no_other(planted, tmp_path):
-    kernels = planted[1]
+def test_a_rule_covers_what_it_says_and_no_other(tmp_path):
     (tmp_path / "examples/llm").mkdir(parents=True)
     (tmp_path / "examples/llm/x.cu").write_text("first\n  if (C > 1)\n    meet();\nlast\n")
     (tmp_path / "rules.yml").write_text(
@@ -528,9 +508,8 @@ def test_a_rule_covers_what_it_says_and_no_other(planted, tmp_path):
         kernels.rules(tmp_path / "rules.yml")
 
 
-def test_each_rule_covers_a_fault_that_could_be_drawn(planted):
+def test_each_rule_covers_a_fault_that_could_be_drawn():
     """A rule for a text that is gone would lie in wait for another."""
-    mutants, kernels = planted
     known, covered = kernels.Known(ROOT), set()
     for file, text in mutants.kernel_files(ROOT / "examples").items():
         for one in mutants.possible(file, text):
@@ -540,8 +519,7 @@ def test_each_rule_covers_a_fault_that_could_be_drawn(planted):
         assert rule.outcome in ("equivalent", "not to be shown") and len(rule.why) > 30
 
 
-def test_the_report_tells_of_rules(planted, tmp_path, capsys):
-    mutants, kernels = planted
+def test_the_report_tells_of_rules(tmp_path, capsys):
     texts = mutants.kernel_files(ROOT / "examples")
     one = next(
         m
@@ -561,7 +539,7 @@ def test_the_report_tells_of_rules(planted, tmp_path, capsys):
     assert "1 of 1 noticed" in said and "noticed, though settled.yml says 'equivalent'" in said
 
 
-def test_a_process_with_uneven_warps_compiles_woven_texts(planted, tmp_path, monkeypatch):
+def test_a_process_with_uneven_warps_compiles_woven_texts(tmp_path, monkeypatch):
     import tempfile
 
     import uneven
@@ -569,7 +547,7 @@ def test_a_process_with_uneven_warps_compiles_woven_texts(planted, tmp_path, mon
     from cudatut.gpu import cubins
     from cudatut.paths import examples_dir
 
-    met = {}
+    met: dict[str, Any] = {}
 
     def compiled(source, nvcc, **how):
         met.update(how, source=source)
@@ -579,7 +557,7 @@ def test_a_process_with_uneven_warps_compiles_woven_texts(planted, tmp_path, mon
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     uneven.begin()
     folders = [str(examples_dir() / "tensor"), str(examples_dir()), "/elsewhere"]
-    cubins.compiled(f"// headers 1\n{KERNEL}", "nvcc", include_dirs=folders, arch="sm_90a")
+    cubins.compiled(f"// headers 1\n{KERNEL}", Path("nvcc"), include_dirs=folders, arch="sm_90a")
     woven = next(tmp_path.iterdir())
     assert met["include_dirs"] == [str(woven / "tensor"), str(woven), "/elsewhere"]
     assert met["source"].startswith(uneven.SLEEP) and met["arch"] == "sm_90a"

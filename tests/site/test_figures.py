@@ -2,13 +2,14 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cudatut import catalog
+from cudatut import catalog, tool
 from cudatut.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,11 +21,12 @@ def test_all_figures_load_without_a_gpu_module():
     names = [".".join(path.relative_to(FIGURES.parent).with_suffix("").parts) for path in FILES]
     code = (
         "import importlib, sys\n"
-        f"sys.path[:0] = [{str(FIGURES.parent)!r}, {str(ROOT)!r}]\n"
         f"for name in {names}: importlib.import_module(name)\n"
         "print(*(name for name in sys.modules if name.startswith(('cudatut.gpu', 'cudatut.record.', 'pycuda'))))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    env = tool.environment()
+    env["PYTHONPATH"] += f"{os.pathsep}{FIGURES.parent}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
@@ -33,19 +35,19 @@ def test_all_figures_load_without_a_gpu_module():
 
 def left_by_the_rules() -> dict:
     """How many candidates each rule of the chapter on tuning leaves."""
-    from cudatut.gpu.ladder import shared
+    from cudatut.book.gemm.ladder import autotuning_space as space
 
-    space = shared("gemm/autotuning_space")
     gpus = {"H100": space.H100, "RTX 3090": space.RTX_3090}
     return {name: [list(step) for step in space.prune(gpu)[0]] for name, gpu in gpus.items()}
 
 
 def chosen_for_shapes() -> dict:
     """Of forty shapes m, n and k, the columns of a tile, and whether blocks share some tiles, on an H100."""
-    from cudatut.gpu.ladder import shared
+    from cudatut.book.gemm.shapes import shapes
+    from cudatut.book.tensor.gemm import gemm
 
-    gemm, found = shared("tensor/gemm"), []
-    for m, n, k in shared("gemm/shapes").SHAPES:
+    found = []
+    for m, n, k in shapes.SHAPES:
         unaligned = 2 * (m * k * (k % 8 > 0) + k * n * (n % 8 > 0))
         plan = gemm.choose(m, n, k, 132, unaligned)
         found.append([m, n, k, plan.tile.columns, plan.share > 0])

@@ -38,7 +38,7 @@ def follow(book, tmp_path):
 
     book.file("a/helper.py", '"""What it is for."""\nX = 1\n')
     book.file("a/data.txt", "words\n")
-    book.file("b/other.py", "import helper_of_other\n")
+    book.file("b/other.py", "from cudatut.book.b import helper_of_other\n")
     book.file("b/helper_of_other.py", "Y = 2\n")
     book.file("a/unused.py", "Z = 3\n")
     book.file("a/head.cuh", '#include "deep.cuh"\n')
