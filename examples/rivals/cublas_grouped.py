@@ -12,25 +12,10 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.book.rivals import torch_rival
+from cudatut.book.rivals.cublas_types import COMPUTE_32F, REAL_16BF
+from cudatut.book.rivals.loaded import loaded
 
-# cudaDataType_t, cublasComputeType_t and cublasOperation_t.
-REAL_16BF, COMPUTE_32F = 14, 68
-AS_IT_IS, TRANSPOSED = 0, 1
-
-
-def library() -> ctypes.CDLL | None:
-    """libcublas as this process has loaded it; None where that cannot be told
-    (Linux says it), or where it is too old.
-    """
-    try:
-        with open("/proc/self/maps") as maps:
-            path = next(
-                line.split()[-1] for line in maps if "/libcublas.so" in line
-            )
-    except (OSError, StopIteration):
-        return None
-    found = ctypes.CDLL(path)
-    return found if hasattr(found, "cublasGemmGroupedBatchedEx") else None
+AS_IT_IS, TRANSPOSED = 0, 1  # cublasOperation_t
 
 
 def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
@@ -56,20 +41,12 @@ def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
 
     def ready(torch, x, w, out):
         torch.mm(x[:1], w[0].t())  # loads the library
-        blas = library()
-        if blas is None:
+        blas = loaded("libcublas")
+        if not hasattr(blas, "cublasGemmGroupedBatchedEx"):  # or too old
             raise ct.ToolMissing("cuBLAS has no grouped product here")
         return _call(blas, x, w, ends, out)
 
-    try:
-        run = torch_rival.rival(ready, x, weights, out)
-    except ct.ToolMissing as error:
-        if ct.tool.recording():
-            raise
-        return ct.vendor.Missing(str(error))
-    if run:
-        run.vendor = True
-    return run
+    return torch_rival.rival(ready, x, weights, out, vendor=True)
 
 
 def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
@@ -119,5 +96,4 @@ def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
         if status := blas.cublasGemmGroupedBatchedEx(*arguments):
             raise ct.ToolMissing(f"cuBLAS's grouped product: status {status}")
 
-    run()
     return run

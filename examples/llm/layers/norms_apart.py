@@ -24,7 +24,8 @@ from cudatut.book.llm.layers import rivals
 from cudatut.book.llm.layers.arrays import EPS, ROUNDED, random
 from cudatut.book.llm.model import reference
 from cudatut.book.llm.model.weights import floats
-from cudatut.book.rivals.torch_rival import medians, rival
+from cudatut.book.measure.spread import medians
+from cudatut.book.rivals.torch_rival import rival
 
 # %% check-norms
 for n, dim in ((83, 768), (7, 769)):

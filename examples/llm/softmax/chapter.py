@@ -53,7 +53,8 @@ from cudatut.book.llm.kernels.row_softmax import (
 )
 from cudatut.book.llm.kernels.rows import kernel as instance
 from cudatut.book.llm.kernels.rows import share
-from cudatut.book.rivals.torch_rival import medians, rival
+from cudatut.book.measure.spread import medians
+from cudatut.book.rivals.torch_rival import rival
 from cudatut.book.llm.model.weights import bits
 
 SHORT = (8192, 8192)  # rows, floats of a row

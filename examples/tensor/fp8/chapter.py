@@ -268,7 +268,7 @@ ct.table(
 # The times.
 
 # %% bench
-from cudatut.book.rivals import lt
+from cudatut.book.rivals import cublaslt
 from cudatut.book.measure.sustained import sustained
 
 side = 4096
@@ -286,7 +286,7 @@ def operands(side, scales):
 
 def searched(a, b, c, fast):
     """The fastest of what cublasLt offers."""
-    return lt.fastest(
+    return cublaslt.fastest(
         a.codes,
         b.codes,
         c,

@@ -235,10 +235,8 @@ def rival(a: Scaled, b: Scaled, c: Any, fast: bool) -> Any:
             x, y.t(), sx, sy, out_dtype=out.dtype, use_fast_accum=fast, out=out
         )
 
-    run = torch_rival.rival(ready, a.codes, b.codes, a.scales, b.scales, c)
-    if run:
-        run.vendor = True
-    return run
+    arrays = a.codes, b.codes, a.scales, b.scales, c
+    return torch_rival.rival(ready, *arrays, vendor=True)
 
 
 # --8<-- [end:rival]

@@ -278,30 +278,36 @@ def _launch(
 
 # --8<-- [start:rivals]
 def loop(x: Any, weights: Any, ends: Sequence[int], out: Any, graph=False):
-    """torch.mm, and so cuBLAS, for one group after the other, as a contestant
-    of ct.bench; graph: all launches recorded in a CUDA graph. ends: on the
-    host, which has to know them.
+    """`loop_list` for the groups of `prepare`. ends: on the host, which has to
+    know them.
+    """
+    groups = enumerate(zip([0, *ends], ends))
+    some = [
+        (x[first:end], weights[g], out[first:end])
+        for g, (first, end) in groups
+        if end > first
+    ]
+    return loop_list(some, graph)
+
+
+def loop_list(products: Sequence[tuple[Any, Any, Any]], graph=False):
+    """c = a b^T for one (a, b, c) after the other by torch.mm, and so cuBLAS,
+    as a contestant of ct.bench; graph: all launches recorded in a CUDA graph.
     """
 
-    def ready(torch, x, w, out):
-        some = [
-            (x[first:end], w[g].t(), out[first:end])
-            for g, (first, end) in enumerate(zip([0, *ends], ends))
-            if end > first
-        ]
+    def ready(torch, *tensors):
+        three = list(zip(*[iter(tensors)] * 3))
 
         def call():
-            for a, b, c in some:
-                torch.mm(a, b, out=c)
+            for a, b, c in three:
+                torch.mm(a, b.t(), out=c)
 
         if graph:
             return graphs.torch_recorded(torch, call)
         return call
 
-    run = torch_rival.rival(ready, x, weights, out)
-    if run:
-        run.vendor = True
-    return run
+    arrays = (array for product in products for array in product)
+    return torch_rival.rival(ready, *arrays, vendor=True)
 
 
 def torch_grouped(x: Any, weights: Any, ends: Any):

@@ -209,10 +209,9 @@ for q_len, k_len in zip(SHAPES[::2], SHAPES[1::2]):
 
 # %% bench
 import functools
-import importlib.util
 
-from cudatut.book.rivals import sdpa
-from cudatut.book.rivals import torch_rival
+from cudatut.book.measure import spread
+from cudatut.book.rivals import fa3, sdpa
 
 flash = flash_hopper.flash
 
@@ -224,20 +223,6 @@ def arrays(d, length, tokens=16384):
     rng = ct.rng(d)
     three = (to_bf16(rng.standard_normal(shape, "float32")) for _ in range(3))
     return *(ct.to_device(x) for x in three), ct.empty(shape, "uint16")
-
-
-def fa3(q, keys, values, causal):
-    """FlashAttention-3, from the package fa3-fwd."""
-    for module, package in (("fa3_fwd_interface", "fa3-fwd"), ("einops",) * 2):
-        if importlib.util.find_spec(module) is None:
-            return ct.vendor.Missing(f"the package {package} is not installed")
-
-    def prepare(torch, *tensors):
-        from fa3_fwd_interface import flash_attn_func
-
-        return lambda: flash_attn_func(*tensors, causal=causal)
-
-    return torch_rival.rival(prepare, q, keys, values)
 
 
 def ours(q, keys, values, out, causal, **options):
@@ -256,7 +241,7 @@ def contestants(four, causal):
             "FLASH_ATTENTION", q, keys, values, causal
         ),
         "cuDNN": sdpa.rival("CUDNN_ATTENTION", q, keys, values, causal),
-        "FlashAttention-3": fa3(q, keys, values, causal),
+        "FlashAttention-3": fa3.rival(q, keys, values, causal),
         "flash.cu": functools.partial(
             flash.contiguous, q, keys, values, out, causal=causal
         ),
@@ -310,7 +295,7 @@ for d in (128, 64):
             four = arrays(d, length)
             runs = contestants(four, causal)
             runs = {name: runs[name] for name in (*BESIDE, "flash_hopper.cu")}
-            found = torch_rival.medians(runs, 15)
+            found = spread.medians(runs, 15)
             work = flops(four, causal)
             mask = "causal" if causal else "no mask"
             by_length[f"D = {d}, {mask}, {length} tokens"] = {
@@ -355,7 +340,7 @@ for d in (128, 64):
         if (other != plan or not WITHOUT[name])  # else it is the plan's
         and (d == 128 or other.cluster == 1)
     }
-    for name, us in torch_rival.medians(runs, 15).items():
+    for name, us in spread.medians(runs, 15).items():
         column = f"D = {d}"
         worth.setdefault(name, {})[column] = flops(four, False) / us / 1e6
 if worth:

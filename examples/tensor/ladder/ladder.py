@@ -205,12 +205,11 @@ def refuses(rung: ct.Rung, m: int, n: int, k: int, **_) -> str | None:
 
 def cublas(a, b, c) -> Callable[[], object] | None:
     """cuBLAS through PyTorch: C = A B. It is the vendor's, so ratios are to it."""
-    run = torch_rival.rival(
-        lambda torch, x, y, out: lambda: torch.matmul(x, y, out=out), a, b, c
+    return torch_rival.rival(
+        lambda torch, x, y, out: lambda: torch.matmul(x, y, out=out),
+        *(a, b, c),
+        vendor=True,
     )
-    if run:
-        run.vendor = True
-    return run
 
 
 @lru_cache(maxsize=4)

@@ -65,7 +65,7 @@ ct.check(
 # %% setup
 import itertools
 
-from cudatut.book.rivals import lt
+from cudatut.book.rivals import cublaslt
 from cudatut.book.tensor.ladder.ladder import LADDER, Gemm
 
 SMS = ct.device().sm_count
@@ -157,7 +157,7 @@ finals = {}
 for n in LARGE:
     problem = problems[n]
     ct.poison(problem.c)
-    found = lt.fastest(problem.a, problem.b, problem.c, "bf16")
+    found = cublaslt.fastest(problem.a, problem.b, problem.c, "bf16")
     if found:
         found()
         problem.compare(f"cublasLt, n = {n}")

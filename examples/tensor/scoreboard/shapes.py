@@ -18,7 +18,7 @@ from statistics import geometric_mean, median
 
 from cudatut.book.published.shapes import SHAPES
 from cudatut.book.tensor.gemm import gemm
-from cudatut.book.rivals import lt
+from cudatut.book.rivals import cublaslt
 import numpy as np
 from cudatut.book.tensor.ladder.ladder import LADDER, Gemm
 
@@ -77,7 +77,7 @@ for m, n, k in shapes:
     runs = {
         "final": problem.launcher(LADDER["final"]),
         **problem.vendors(),
-        "cublasLt": lt.fastest(problem.a, problem.b, problem.c, "bf16"),
+        "cublasLt": cublaslt.fastest(problem.a, problem.b, problem.c, "bf16"),
     }
     contests[m, n, k] = {name: run for name, run in runs.items() if run}
 
