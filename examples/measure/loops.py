@@ -18,36 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cudatut as ct
+from cudatut.book.measure import machine_code
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """One instruction: address, predicate ('@P0' or ''), text, and the upper half of its 128 bits."""
+class Instruction(machine_code.Instruction):
+    """upper: half of its 128 bits."""
 
-    address: int
-    predicate: str
-    text: str
     upper: int
 
     @property
     def name(self) -> str:
         """'LDG.E.128.CONSTANT'."""
         return self.text.split()[0]
-
-    @property
-    def op(self) -> str:
-        """'LDG' of 'LDG.E.128.CONSTANT'."""
-        return self.name.split(".")[0]
-
-    @property
-    def target(self) -> int | None:
-        """Where a branch goes to."""
-        found = (
-            re.search(r"\b0x([0-9a-f]+)$", self.text)
-            if self.op == "BRA"
-            else None
-        )
-        return int(found[1], 16) if found else None
 
     # What the compiler tells the scheduler stands in the top bits: NVIDIA does not document them, others have found out.
     @property
