@@ -70,10 +70,8 @@ ct.facts(
 
 # %% launch
 D, BM, BN, WARPS, BLOCKS = tile
-kernel = ct.Kernel(
-    "llm/kernels/attention/flash.cu",
-    f"flash<{D},{BM},{BN},{WARPS},{BLOCKS},true,true,false>",
-)
+name = f"flash<{D},{BM},{BN},{WARPS},{BLOCKS},true,true,false>"
+kernel = ct.Kernel("llm/kernels/attention/flash.cu", name)
 # Queries, two tiles of keys and of values, two lists of slots.
 shared = 2 * D * (BM + 4 * BN) + 2 * 4 * BN
 row, kv_row = HEADS * DIM, KV_HEADS * DIM  # elements from row to row

@@ -292,10 +292,8 @@ ct.check(few, exact, name="3 x 1000 of the logits", rtol=1 / 128, atol=1e-2)
 # %% launch
 n, ROWS, COLUMNS, DEPTH, STAGES = 1, 16, 64, 64, 4
 one = ct.empty((n, VOCAB), "float32")
-kernel = ct.Kernel(
-    "llm/kernels/linear.cu",
-    f"linear<{ROWS},{COLUMNS},{DEPTH},16,16,{STAGES},float,false>",
-)
+name = f"linear<{ROWS},{COLUMNS},{DEPTH},16,16,{STAGES},float,false>"
+kernel = ct.Kernel("llm/kernels/linear.cu", name)
 # A block for each tile, a warp for each 16 x 16 of it, and dynamic shared
 # memory for the slabs of x and W, in bf16.
 tiles = ct.cdiv(n, ROWS) * ct.cdiv(VOCAB, COLUMNS)

@@ -115,9 +115,8 @@ del step, ways
 
 # %% launch
 WARPS, STAGES, TILE, HEADS = 4, 4, 16, 8  # TILE keys; HEADS of a block
-kernel = ct.Kernel(
-    "llm/kernels/attention/decode.cu", f"decode<{d},{WARPS},{STAGES},true>"
-)
+name = f"decode<{d},{WARPS},{STAGES},true>"
+kernel = ct.Kernel("llm/kernels/attention/decode.cu", name)
 # Rows of keys in shared memory are an odd number of 16 bytes long: no two of
 # eight lie in the same banks.
 row = ((2 * d // 16 + 1) | 1) * 16

@@ -89,7 +89,7 @@ out = ct.empty((q_len, d), "uint16")
 # mask; in turns, and with the softmax under products; nothing else.
 kernel = ct.Kernel(
     "tensor/attention/flash_hopper.cu",
-    "flash_hopper<64,2,128,2,2,false,true,true,1,false,false>",
+    "flash_hopper<64,2,128,2,2,false,true,true>",
     arch="sm_90a",
 )
 tiles = ct.cdiv(q_len, 2 * 64)  # of queries, which blocks draw
