@@ -22,7 +22,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.llm.model.reference import attention
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 HEADS, KV_HEADS, DIM, SIZE = 9, 3, 64, 16
 decoding = 63
@@ -45,10 +45,10 @@ for i, length in enumerate(lengths):
     t = np.arange(length)
     where.append(tables[i, t // SIZE] * SIZE + t % SIZE)
     for cache in (keys, values):
-        cache[where[i]] = bits(
+        cache[where[i]] = to_bf16(
             rng.standard_normal((length, *shape[1:]), dtype="float32")
         )
-q = bits(rng.standard_normal((starts[-1], HEADS, DIM), dtype="float32"))
+q = to_bf16(rng.standard_normal((starts[-1], HEADS, DIM), dtype="float32"))
 
 tile = flash.tile_for(DIM)
 work = flash.order(starts, lengths, tile)  # (request, tile of its queries)
@@ -95,13 +95,13 @@ for i in (0, 1, count - 1):
     own = slice(starts[i], starts[i + 1])
     positions = np.arange(lengths[i] - queries[i], lengths[i])
     expected = attention(
-        floats(q[own]),
-        floats(keys[where[i]]),
-        floats(values[where[i]]),
+        to_float(q[own]),
+        to_float(keys[where[i]]),
+        to_float(values[where[i]]),
         positions,
     )
     ct.check(
-        floats(out.get()[own]).reshape(expected.shape),
+        to_float(out.get()[own]).reshape(expected.shape),
         expected,
         atol=0.015,
         name=f"request {i}, {queries[i]} queries",
@@ -179,8 +179,8 @@ ct.synchronize()
 two_kernels()
 ct.synchronize()
 ct.check(
-    floats(apart.get()),
-    floats(out.get()),
+    to_float(apart.get()),
+    to_float(out.get()),
     atol=0.015,
     name="two kernels beside one",
 )

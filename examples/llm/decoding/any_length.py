@@ -17,18 +17,20 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.book.llm.kernels.attention import decode
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 
 def random(rng, shape):
     """Numbers in bf16."""
-    return bits(rng.standard_normal(shape, dtype="float32"))
+    return to_bf16(rng.standard_normal(shape, dtype="float32"))
 
 
 def attention(q, k, v):  # in float64: a row of q for each query head
-    scores = floats(q).astype("float64") @ floats(k).T / math.sqrt(q.shape[1])
+    scores = (
+        to_float(q).astype("float64") @ to_float(k).T / math.sqrt(q.shape[1])
+    )
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True) @ floats(v)
+    return p / p.sum(axis=1, keepdims=True) @ to_float(v)
 
 
 # %% check
@@ -48,7 +50,7 @@ def decoded(q, keys, values, lengths, split=decode.SPLIT):
     decode.contiguous(
         *arrays, lengths, out, lse, partials, tickets, longest, split
     )
-    return floats(out.get())
+    return to_float(out.get())
 
 
 for group in (1, 3, 8, 9):

@@ -18,16 +18,7 @@
 import numpy as np
 
 import cudatut as ct
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
-
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 a = to_bf16(ct.rng(0).standard_normal((16, 16)))
 b = to_bf16(ct.rng(1).standard_normal((8, 16)))  # a row is a column of B
@@ -147,7 +138,7 @@ ct.table(
 # %% check
 def attention(q, keys, values, causal=False, window=0, softcap=0.0):
     """In float64, from bits; also the mean of |values|, weighted."""
-    q, keys, values = (to_float(x) for x in (q, keys, values))
+    q, keys, values = (to_float(x).astype("float64") for x in (q, keys, values))
     q_len, heads, d = q.shape
     k_len, kv_heads = keys.shape[:2]
     at = np.arange(q_len)[:, None] + k_len - q_len
@@ -341,7 +332,7 @@ for d in (64, 128):
 # %% base
 def rounded(x):
     """To bf16 and back."""
-    return to_float(to_bf16(x.astype("float32")))
+    return to_float(to_bf16(x)).astype("float64")
 
 
 s = 3 * ct.rng(5).standard_normal((256, 512))  # scores, in powers of two
@@ -354,7 +345,7 @@ for off in (0, -4, -8, -60, -130, 60, 150):
     with np.errstate(all="ignore"):
         p = np.exp2(s - base).astype("float32")
         p[p < 2.0**-126] = 0  # the GPU's exponential flushes these
-        weights = to_float(to_bf16(np.where(np.isinf(p), 0, p)))
+        weights = rounded(np.where(np.isinf(p), 0, p))
         got = weights @ v / p.astype("float64").sum(axis=1, keepdims=True)
         bad = not np.isfinite(got).all() or np.isinf(p).any()
     side_of = "above" if off > 0 else "below"

@@ -37,7 +37,7 @@ from cudatut.book.llm.model import tokens as texts
 from cudatut.book.llm.model.checkpoint import Checkpoint
 from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.model.reference import Reference
-from cudatut.book.llm.model.weights import floats
+from cudatut.book.numbers.bf16 import to_float
 from cudatut.book.llm.serving.kv_scales import fp8_scales
 from cudatut.book.llm.serving.step_kernels import distinct, work_of
 from cudatut.book.llm.serving.step_times import (
@@ -129,7 +129,7 @@ seen, *asked = (
 
 def largest(cache):
     """Of each layer and KV head; slots that nobody wrote hold NaN."""
-    return np.nanmax(np.abs(floats(cache.get())), axis=(1, 3))
+    return np.nanmax(np.abs(to_float(cache.get())), axis=(1, 3))
 
 
 tokens = 8  # of an answer

@@ -18,21 +18,13 @@
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 from cudatut.book.tensor.attention import flash_hopper
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
 
 
 def attention(q, keys, values, causal=False):
     """Of one sequence, in float64; also the mean of |values|, weighted."""
-    q, keys, values = (to_float(x) for x in (q, keys, values))
+    q, keys, values = (to_float(x).astype("float64") for x in (q, keys, values))
     q_len, heads, d = q.shape
     k_len, kv_heads = keys.shape[:2]
     at = np.arange(q_len)[:, None] + k_len - q_len
