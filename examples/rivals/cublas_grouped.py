@@ -13,7 +13,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.rivals import torch_rival
 from cudatut.book.rivals.cublas_types import COMPUTE_32F, REAL_16BF
-from cudatut.book.rivals.loaded import loaded
+from cudatut.book.rivals.libraries import loaded, pointer
 
 AS_IT_IS, TRANSPOSED = 0, 1  # cublasOperation_t
 
@@ -78,15 +78,12 @@ def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
     if status := blas.cublasCreate_v2(ctypes.byref(handle)):
         raise ct.ToolMissing(f"cublasCreate: status {status}")
 
-    def at(array):
-        return ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
-
     arguments = (
         handle, ints([TRANSPOSED] * count), ints([AS_IT_IS] * count),
         ints([n] * count), ints(m for _, _, m in some), ints([k] * count),
-        ones, at(first), REAL_16BF, ints([k] * count),
-        at(second), REAL_16BF, ints([k] * count),
-        zeros, at(target), REAL_16BF, ints([n] * count),
+        ones, pointer(first), REAL_16BF, ints([k] * count),
+        pointer(second), REAL_16BF, ints([k] * count),
+        zeros, pointer(target), REAL_16BF, ints([n] * count),
         count, ints([1] * count), COMPUTE_32F,
     )  # fmt: skip
     kept = x, w, out, first, second, target  # it sees only addresses

@@ -24,7 +24,7 @@ from cudatut.book.rivals.cublas_types import (
     REAL_E4M3,
     started,
 )
-from cudatut.book.rivals.loaded import loaded
+from cudatut.book.rivals.libraries import loaded, pointer
 
 OFFERS = 16  # asked for
 WORKSPACE = 32 << 20  # bytes
@@ -116,7 +116,7 @@ def offers(
     describe(TRANSPOSE_B, ctypes.c_int(int(transpose_a)))
     if scales:
         for attribute, scale in ((SCALE_A, scales[1]), (SCALE_B, scales[0])):
-            describe(attribute, _address(scale))
+            describe(attribute, pointer(scale))
         describe(FAST_SUMS, ctypes.c_int8(int(fast)))
 
     def layout(matrix: Any, kind: int) -> ctypes.c_void_p:
@@ -144,7 +144,7 @@ def offers(
         ctypes.byref(count),
     )  # fmt: skip
     one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
-    pointers = [_address(x) for x in (b, a, c, workspace)]
+    pointers = [pointer(x) for x in (b, a, c, workspace)]
 
     def prepared(offer: Offer) -> Callable[[], None]:
         arguments = (
@@ -204,7 +204,3 @@ def _once(library: ctypes.CDLL) -> tuple[Any, Any]:
 def _call(function: Any, *arguments: Any) -> None:
     if status := function(*arguments):
         raise Refused(f"{function.__name__}: status {status}")
-
-
-def _address(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.__cuda_array_interface__["data"][0])

@@ -20,6 +20,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.measure import graphs
 from cudatut.book.rivals import torch_rival
+from cudatut.book.tensor.gemm.addresses import address
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/gemm/grouped.cu", 128, 64, 2
 MOST_GROUPS = 384  # a thread of the block counts the tiles of each
@@ -175,7 +176,7 @@ def prepare(
     products = expected(rows, groups, n, k)
     tile = options.tile or choose(products, ct.device().sm_count)
     flat = weights.reshape(groups * n, k)  # B of group g begins in row g n
-    table = [Group(_address(out), 0, n, k, 0, g * n) for g in range(groups)]
+    table = [Group(address(out), 0, n, k, 0, g * n) for g in range(groups)]
     maps = [
         ct.tensor_map(x, (64, DEPTH), swizzle=128),
         ct.tensor_map(flat, (tile.columns, DEPTH), swizzle=128),
@@ -218,7 +219,7 @@ def prepare_list(
     for number, (a, b, c) in enumerate(some):
         maps.append(ct.tensor_map(a, (64, DEPTH), swizzle=128))
         maps.append(ct.tensor_map(b, (tile.columns, DEPTH), swizzle=128))
-        table.append(Group(_address(c), len(a), *b.shape, 2 * number, 0))
+        table.append(Group(address(c), len(a), *b.shape, 2 * number, 0))
     return _launch(tile, maps, table, sizes, options, kept=some)
 
 
@@ -251,8 +252,8 @@ def _launch(
     sms = ct.device().sm_count
     order = max(1, round((sms * tile.columns / ROWS) ** 0.5))
     work = Work(
-        *map(_address, on_gpu), 0 if ends is None else _address(ends),
-        _address(taken) if options.by_demand else 0, len(table), rows,
+        *map(address, on_gpu), 0 if ends is None else address(ends),
+        address(taken) if options.by_demand else 0, len(table), rows,
         options.order or order,
     )  # fmt: skip
     function = kernel(tile)
@@ -323,7 +324,3 @@ def torch_grouped(x: Any, weights: Any, ends: Any):
 
 
 # --8<-- [end:rivals]
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]

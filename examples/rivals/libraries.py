@@ -1,6 +1,9 @@
-"""Shared libraries that another package has loaded into this process, for ctypes."""
+"""Shared libraries that another package has loaded into this process, and
+arrays on the GPU, for ctypes.
+"""
 
 import ctypes
+from typing import Any
 
 
 def loaded(name: str) -> ctypes.CDLL | None:
@@ -15,3 +18,7 @@ def loaded(name: str) -> ctypes.CDLL | None:
     except (OSError, StopIteration):
         return None
     return ctypes.CDLL(path)
+
+
+def pointer(array: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
