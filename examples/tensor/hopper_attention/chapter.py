@@ -18,30 +18,9 @@
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import exact
 from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 from cudatut.book.tensor.attention import flash_hopper
-
-
-def attention(q, keys, values, causal=False):
-    """Of one sequence, in float64; also the mean of |values|, weighted."""
-    q, keys, values = (to_float(x).astype("float64") for x in (q, keys, values))
-    q_len, heads, d = q.shape
-    k_len, kv_heads = keys.shape[:2]
-    at = np.arange(q_len)[:, None] + k_len - q_len
-    seen = np.arange(k_len) <= at if causal else at > -k_len - q_len
-    seen = np.broadcast_to(seen, (q_len, k_len))
-    out, mean = np.zeros((2, q_len, heads, d))
-    some = seen.any(axis=1)  # others see no key, and get zeros
-    for head in range(heads):
-        group = head // (heads // kv_heads)
-        s = q[:, head] @ keys[:, group].T * d**-0.5
-        s[~seen] = -np.inf
-        p = np.exp(s[some] - s[some].max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        out[some, head] = p @ values[:, group]
-        mean[some, head] = p @ abs(values[:, group])
-    return out, mean
-
 
 # 300 queries are the last tokens of 500. 8 heads share 2 of keys and values.
 rng = ct.rng(0)
@@ -51,13 +30,12 @@ out = ct.empty(q.shape, "uint16")
 on_gpu = [ct.to_device(x) for x in (q, keys, values)]
 flash_hopper.attention(*on_gpu, out, causal=True)
 
-expected, mean = attention(q[0], keys[0], values[0], causal=True)
+expected, mean = exact.attention(q[0], keys[0], values[0], causal=True)
 ct.check(
     to_float(out.get()[0]),
     expected,
-    rtol=1.05 / 256,
-    atol=1.05 / 256 * float(mean.max()) + 1e-5,
     name="300 queries, 500 keys",
+    **exact.bounds(mean),
 )
 
 # %% [markdown]
@@ -98,13 +76,12 @@ kernel(
     none, grid=min(tiles, ct.device().sm_count), block=3 * 128, shared=shared,
 )  # fmt: skip
 
-expected, mean = attention(*(x.reshape(-1, 1, d) for x in one_head))
+expected, mean = exact.attention(*(x.reshape(-1, 1, d) for x in one_head))
 ct.check(
     to_float(out.get()),
     expected[:, 0],
-    rtol=1.05 / 256,
-    atol=1.05 / 256 * float(mean.max()) + 1e-5,
     name="launched by hand",
+    **exact.bounds(mean),
 )
 
 # %% [markdown]
@@ -178,15 +155,14 @@ def compare(q_len, k_len, heads, kv_heads, d, causal):
     out = ct.empty(q.shape, "uint16")
     on_gpu = [ct.to_device(x) for x in (q, keys, values)]
     flash_hopper.attention(*on_gpu, out, causal=causal)
-    pairs = [attention(*x, causal) for x in zip(q, keys, values)]
+    pairs = [exact.attention(*x, causal) for x in zip(q, keys, values)]
     expected, mean = (np.stack(x) for x in zip(*pairs))
     label = f"D = {d}, {q_len} queries, {k_len} keys"
     ct.check(
         to_float(out.get()),
         expected,
-        rtol=1.05 / 256,
-        atol=1.05 / 256 * float(mean.max()) + 1e-5,
         name=f"{label}, causal" if causal else label,
+        **exact.bounds(mean),
     )
 
 
