@@ -65,12 +65,11 @@ found = (out.get().astype("uint32") << 16).view("float32")
 ct.check(found, expected, name="causal attention", rtol=2**-7, atol=0.02)
 
 # %% setup
-import random
 from functools import partial
-from statistics import median
 
 from cudatut.book.llm.attention import steps
 from cudatut.book.llm.attention.steps import Room, on_tensor_cores, turned
+from cudatut.book.measure import spread
 from cudatut.book.measure.graphs import recorded, torch_recorded
 from cudatut.book.llm.model.reference import attention as attention_numpy
 from cudatut.book.rivals.torch_rival import rival
@@ -256,15 +255,11 @@ for n in LENGTHS:
         "PyTorch, math": n <= 4096 and torch_attention("MATH"),
         "PyTorch, fused": torch_attention("FLASH_ATTENTION"),
     }
-    runs = {name: run for name, run in runs.items() if run}
     if ct.tool.running():
         runs["linear.cu"]()
         continue
-    for run in runs.values():
-        run()  # the first call of a library may take long
-    found = ct.take_turns(runs, 7, random.Random(0))
-    for name, us in found.items():
-        lines[name].append((n, flops(n) / median(us) / 1e6))
+    for name, us in spread.medians(runs, 7).items():
+        lines[name].append((n, flops(n) / us / 1e6))
     del runs, room, q, k, v, v_turned, out
 if not ct.tool.running():
     ct.series(
