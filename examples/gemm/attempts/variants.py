@@ -157,6 +157,27 @@ def compile_all(variants: dict[str, Variant], *vecs: int) -> None:
     )
 
 
+def rates_of(
+    variants: dict[str, Variant], sizes: tuple[int, ...]
+) -> dict[str, dict[str, float]]:
+    """TFLOP/s of each, and of cuBLAS, for squares of these sizes, by name and "n = SIZE"; all are checked before."""
+    rates = {}
+    for size in sizes:
+        product = Product(size, size, size)
+        runs = {name: one.prepare(product) for name, one in variants.items()}
+        for name, run in runs.items():
+            run()
+            product.check(name)
+        times = ct.bench(
+            {**runs, **product.vendors()},
+            flops=product.flops,
+            name=f"n = {size}",
+        )
+        for row in times.rows:
+            rates.setdefault(row.name, {})[f"n = {size}"] = row.value
+    return rates
+
+
 # --8<-- [start:read]
 def read(
     variants: dict[str, Variant], runs: dict[str, Callable]
