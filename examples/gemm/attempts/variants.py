@@ -15,6 +15,7 @@ from enum import IntFlag
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.measure.some_rows import some_rows
 
 SOURCE = "gemm/attempts/attempts.cu"
 
@@ -45,8 +46,7 @@ class Product:
         )
         self.a, self.b = ct.to_device(a), ct.to_device(b)
         self.c = ct.empty((m, n), "float32")
-        whole = max(m, n, k) <= 1024
-        self.rows = np.arange(m) if whole else _one_of_each_band(m, 64)
+        self.rows = some_rows(m, n, k)
         left, right = a[self.rows].astype("float64"), b.astype("float64")
         self.expected = left @ right
         sizes = np.abs(left) @ np.abs(right)
@@ -64,13 +64,6 @@ class Product:
     def vendors(self) -> dict[str, Callable[[], object] | None]:
         """cublasSgemm, in fp32 without TF32."""
         return {"cuBLAS": ct.vendor.gemm(self.a, self.b, self.c)}
-
-
-def _one_of_each_band(m: int, bands: int) -> np.ndarray:
-    """Random rows, one of each band, and the last."""
-    edges = np.linspace(0, m, bands + 1).astype(int)
-    rows = ct.rng(2).integers(edges[:-1], edges[1:])
-    return np.unique([*rows, m - 1])
 
 
 @dataclass(frozen=True)
