@@ -134,6 +134,15 @@ def fmas_of_turn(name: str) -> int:
 
 
 # --8<-- [start:turn]
+def loops_of(code: Sequence[Instruction]) -> list[list[Instruction]]:
+    """Each loop, from where a branch backwards goes to, up to this branch."""
+    return [
+        [i for i in code if branch.target <= i.address <= branch.address]
+        for branch in code
+        if branch.target is not None and branch.target < branch.address
+    ]
+
+
 def main_turn(
     code: Sequence[Instruction], fmas: int
 ) -> list[tuple[Instruction, int]]:
@@ -146,12 +155,9 @@ def main_turn(
     memory, that of a tile inside the matrices, and of these the shortest, that
     of aligned ones.
     """
-    loops = [  # from a branch backwards to where it goes
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
+    with_fmas = [
+        loop for loop in loops_of(code) if any(i.op == "FFMA" for i in loop)
     ]
-    with_fmas = [loop for loop in loops if any(i.op == "FFMA" for i in loop)]
     main = max(with_fmas, key=len)
     way = shortest_way(main)
     inner = [loop for loop in with_fmas if len(loop) < len(main)]

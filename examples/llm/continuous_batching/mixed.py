@@ -117,7 +117,7 @@ from random import Random
 import pycuda.driver as cuda
 
 from cudatut.book.llm.kernels.attention import decode
-from cudatut.book.measure.graphs import Graph
+from cudatut.book.measure.graphs import Graph, elapsed
 
 
 def lists(first, last):
@@ -166,13 +166,8 @@ def graph_us(graph):
     """Microseconds of a graph; L2 is flushed first, and the host has started
     the graph meanwhile.
     """
-    begin, end = cuda.Event(), cuda.Event()
     ct.flush_l2()
-    begin.record(stream)
-    graph.launch()
-    end.record(stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end)
+    return elapsed(stream, graph.launch)
 
 
 ct.synchronize()

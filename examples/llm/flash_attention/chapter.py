@@ -275,11 +275,7 @@ def kernel_of(d):
 
 def main_loop(code):
     """The longest loop that holds products on the tensor cores."""
-    found = [
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
-    ]
+    found = loops.loops_of(code)
     return max(
         (loop for loop in found if any(i.op == "HMMA" for i in loop)), key=len
     )

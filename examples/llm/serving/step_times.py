@@ -9,15 +9,13 @@ backend has recorded, or its launches by themselves.
 
 from typing import Any
 
-import pycuda.driver as cuda
-
 import cudatut as ct
 from cudatut.book.llm.backends.step_shape import Shape
 from cudatut.book.llm.engine.engine import Engine
 from cudatut.book.llm.engine.request import Request
 from cudatut.book.llm.serving.step_kernels import Launch, noted, replay
 from cudatut.book.llm.serving.ways import BUDGET, eager, engine_of
-from cudatut.book.measure.graphs import Graph
+from cudatut.book.measure.graphs import Graph, elapsed
 
 ANSWER = 100  # tokens: more than there are steps until all have read
 
@@ -69,24 +67,18 @@ def alone(backend: Any, launches: list[Launch]) -> Graph:
 
 def back_to_back(backend: Any, graph: Graph, count: int) -> float:
     """Microseconds of a graph, of so many in a row: the host is not in it."""
-    begin, end = cuda.Event(), cuda.Event()
-    begin.record(backend.stream)
-    for _ in range(count):
-        graph.launch()
-    end.record(backend.stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end) / count
+
+    def work() -> None:
+        for _ in range(count):
+            graph.launch()
+
+    return elapsed(backend.stream, work) / count
 
 
 def behind(backend: Any, first: Graph, graph: Graph) -> float:
     """Microseconds of a graph just behind another one; L2 is flushed first,
     and the host has started all of it meanwhile.
     """
-    begin, end = cuda.Event(), cuda.Event()
     ct.flush_l2()
     first.launch()
-    begin.record(backend.stream)
-    graph.launch()
-    end.record(backend.stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end)
+    return elapsed(backend.stream, graph.launch)
