@@ -116,6 +116,18 @@ def recorded(work: Callable[[Any], None]) -> Callable[[], None]:
 # --8<-- [end:recorded]
 
 
+def elapsed(stream: Any, work: Callable[[], None]) -> float:
+    """Microseconds that a PyCUDA stream takes for what work() launches on it."""
+    import pycuda.driver as cuda
+
+    begin, end = cuda.Event(), cuda.Event()
+    begin.record(stream)
+    work()
+    end.record(stream)
+    end.synchronize()
+    return 1e3 * begin.time_till(end)
+
+
 def torch_recorded(torch: Any, call: Callable[[], Any]) -> Callable[[], None]:
     """The same of what PyTorch launches in `call`, by a graph of its own: a
     rival of those above.

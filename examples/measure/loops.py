@@ -18,36 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cudatut as ct
+from cudatut.book.measure import machine_code
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """One instruction: address, predicate ('@P0' or ''), text, and the upper half of its 128 bits."""
+class Instruction(machine_code.Instruction):
+    """upper: half of its 128 bits."""
 
-    address: int
-    predicate: str
-    text: str
     upper: int
 
     @property
     def name(self) -> str:
         """'LDG.E.128.CONSTANT'."""
         return self.text.split()[0]
-
-    @property
-    def op(self) -> str:
-        """'LDG' of 'LDG.E.128.CONSTANT'."""
-        return self.name.split(".")[0]
-
-    @property
-    def target(self) -> int | None:
-        """Where a branch goes to."""
-        found = (
-            re.search(r"\b0x([0-9a-f]+)$", self.text)
-            if self.op == "BRA"
-            else None
-        )
-        return int(found[1], 16) if found else None
 
     # What the compiler tells the scheduler stands in the top bits: NVIDIA does not document them, others have found out.
     @property
@@ -151,6 +134,15 @@ def fmas_of_turn(name: str) -> int:
 
 
 # --8<-- [start:turn]
+def loops_of(code: Sequence[Instruction]) -> list[list[Instruction]]:
+    """Each loop, from where a branch backwards goes to, up to this branch."""
+    return [
+        [i for i in code if branch.target <= i.address <= branch.address]
+        for branch in code
+        if branch.target is not None and branch.target < branch.address
+    ]
+
+
 def main_turn(
     code: Sequence[Instruction], fmas: int
 ) -> list[tuple[Instruction, int]]:
@@ -163,12 +155,9 @@ def main_turn(
     memory, that of a tile inside the matrices, and of these the shortest, that
     of aligned ones.
     """
-    loops = [  # from a branch backwards to where it goes
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
+    with_fmas = [
+        loop for loop in loops_of(code) if any(i.op == "FFMA" for i in loop)
     ]
-    with_fmas = [loop for loop in loops if any(i.op == "FFMA" for i in loop)]
     main = max(with_fmas, key=len)
     way = shortest_way(main)
     inner = [loop for loop in with_fmas if len(loop) < len(main)]

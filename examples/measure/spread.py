@@ -4,6 +4,7 @@ go into one table.
     found = spread.times({"one": run, "other": other})
     found["one"].median     # microseconds
     found["one"].middle     # from p20 to p80, in % of the median
+    spread.medians({"one": run, "other": other})    # where that is enough
 """
 
 import random
@@ -47,3 +48,10 @@ def times(
         return {}
     found = ct.take_turns(able, rounds, random.Random(0))
     return {name: summary(some) for name, some in found.items()}
+
+
+def medians(
+    runs: dict[str, Callable[[], Any] | None], rounds: int = 25
+) -> dict[str, float]:
+    """The medians of `times`."""
+    return {name: some.median for name, some in times(runs, rounds).items()}

@@ -12,25 +12,10 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.book.rivals import torch_rival
+from cudatut.book.rivals.cublas_types import COMPUTE_32F, REAL_16BF
+from cudatut.book.rivals.libraries import loaded, pointer
 
-# cudaDataType_t, cublasComputeType_t and cublasOperation_t.
-REAL_16BF, COMPUTE_32F = 14, 68
-AS_IT_IS, TRANSPOSED = 0, 1
-
-
-def library() -> ctypes.CDLL | None:
-    """libcublas as this process has loaded it; None where that cannot be told
-    (Linux says it), or where it is too old.
-    """
-    try:
-        with open("/proc/self/maps") as maps:
-            path = next(
-                line.split()[-1] for line in maps if "/libcublas.so" in line
-            )
-    except (OSError, StopIteration):
-        return None
-    found = ctypes.CDLL(path)
-    return found if hasattr(found, "cublasGemmGroupedBatchedEx") else None
+AS_IT_IS, TRANSPOSED = 0, 1  # cublasOperation_t
 
 
 def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
@@ -56,20 +41,12 @@ def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
 
     def ready(torch, x, w, out):
         torch.mm(x[:1], w[0].t())  # loads the library
-        blas = library()
-        if blas is None:
+        blas = loaded("libcublas")
+        if not hasattr(blas, "cublasGemmGroupedBatchedEx"):  # or too old
             raise ct.ToolMissing("cuBLAS has no grouped product here")
         return _call(blas, x, w, ends, out)
 
-    try:
-        run = torch_rival.rival(ready, x, weights, out)
-    except ct.ToolMissing as error:
-        if ct.tool.recording():
-            raise
-        return ct.vendor.Missing(str(error))
-    if run:
-        run.vendor = True
-    return run
+    return torch_rival.rival(ready, x, weights, out, vendor=True)
 
 
 def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
@@ -101,15 +78,12 @@ def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
     if status := blas.cublasCreate_v2(ctypes.byref(handle)):
         raise ct.ToolMissing(f"cublasCreate: status {status}")
 
-    def at(array):
-        return ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
-
     arguments = (
         handle, ints([TRANSPOSED] * count), ints([AS_IT_IS] * count),
         ints([n] * count), ints(m for _, _, m in some), ints([k] * count),
-        ones, at(first), REAL_16BF, ints([k] * count),
-        at(second), REAL_16BF, ints([k] * count),
-        zeros, at(target), REAL_16BF, ints([n] * count),
+        ones, pointer(first), REAL_16BF, ints([k] * count),
+        pointer(second), REAL_16BF, ints([k] * count),
+        zeros, pointer(target), REAL_16BF, ints([n] * count),
         count, ints([1] * count), COMPUTE_32F,
     )  # fmt: skip
     kept = x, w, out, first, second, target  # it sees only addresses
@@ -119,5 +93,4 @@ def _call(blas: ctypes.CDLL, x: Any, w: Any, ends: Sequence[int], out: Any):
         if status := blas.cublasGemmGroupedBatchedEx(*arguments):
             raise ct.ToolMissing(f"cuBLAS's grouped product: status {status}")
 
-    run()
     return run

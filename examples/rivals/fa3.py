@@ -8,6 +8,10 @@ from typing import Any
 
 import cudatut as ct
 from cudatut.book.rivals import torch_rival
+from cudatut.book.rivals.absent import absent
+
+# It imports einops, and does not say so.
+PACKAGES = {"fa3_fwd_interface": "fa3-fwd", "einops": "einops"}
 
 
 def rival(q: Any, keys: Any, values: Any, causal: bool = False) -> Any:
@@ -23,11 +27,9 @@ def rival(q: Any, keys: Any, values: Any, causal: bool = False) -> Any:
         return None
     if ct.device().compute_capability[0] != 9:
         return ct.vendor.Missing("FlashAttention-3 needs a GPU of Hopper")
-    if importlib.util.find_spec("fa3_fwd_interface") is None:
-        reason = "the package fa3-fwd is not installed"
-        if ct.tool.recording():
-            raise ct.ToolMissing(reason)
-        return ct.vendor.Missing(reason)
+    for module, package in PACKAGES.items():
+        if importlib.util.find_spec(module) is None:
+            return absent(f"the package {package} is not installed")
 
     def prepare(torch: Any, *tensors: Any) -> Any:
         from fa3_fwd_interface import flash_attn_func

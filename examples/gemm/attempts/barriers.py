@@ -21,6 +21,7 @@ from cudatut.book.gemm.attempts.variants import (
     Product,
     Variant,
     compile_all,
+    rates_of,
     read,
 )
 
@@ -74,18 +75,7 @@ if not ct.tool.running():
 
 # %% bench
 SIZES = (2048, 4096)
-rates = {}
-for size in SIZES:
-    product = Product(size, size, size)
-    runs = {name: one.prepare(product) for name, one in VARIANTS.items()}
-    for name, run in runs.items():
-        run()
-        product.check(name)
-    bench = ct.bench(
-        {**runs, **product.vendors()}, flops=product.flops, name=f"n = {size}"
-    )
-    for row in bench.rows:
-        rates.setdefault(row.name, {})[f"n = {size}"] = row.value
+rates = rates_of(VARIANTS, SIZES)
 
 # %% rates
 ct.table(

@@ -14,15 +14,10 @@
 # for a shorter time, with zeros, for which the instructions are the same.
 
 # %% setup
-import statistics
-import subprocess
-import time
-
-import pycuda.driver as cuda
+import cudatut as ct
 from cudatut.book.gemm.kernels import sgemm
 from cudatut.book.gemm.ladder.ladder import Gemm
-
-import cudatut as ct
+from cudatut.book.measure.sustained import sustained
 
 side = 8192
 LONG, SHORT = 60, 10  # seconds
@@ -34,42 +29,6 @@ ours = sgemm.prepare(problem.a, problem.b, problem.c)
 ct.poison(problem.c)
 ours()
 problem.compare(f"n = {side}")
-
-
-# %% watch
-ASKED = "clocks.sm,power.draw.instant,temperature.gpu,power.limit"
-
-
-def watched():
-    """nvidia-smi, which prints what is asked of this GPU twice a second."""
-    command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "500"]
-    command += [f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def sustained(launch, flops, seconds):
-    """TFLOP/s in the second half of so many seconds, and what nvidia-smi says:
-    for each half second MHz, watts, degrees and the limit in watts."""
-    launch()
-    ct.synchronize()
-    done = []  # seconds since the start, after every four launches
-    with watched() as smi:
-        start = time.monotonic()
-        while not done or done[-1] < seconds:
-            for _ in range(4):
-                launch()
-            ct.synchronize()
-            done.append(time.monotonic() - start)
-        smi.terminate()
-        seen = [
-            tuple(map(float, line.split(",")))
-            for line in smi.stdout
-            if line.endswith("\n")
-        ]
-    late = [at for at in done if at >= seconds / 2]
-    work = 4 * (len(late) - 1) * flops
-    return work / (late[-1] - late[0]) / 1e12, seen
-
 
 # %% [markdown]
 # Beside them the probe that measures the FMA limit: 32 chains of FMAs per
@@ -111,15 +70,14 @@ if runs:
 # %% compare
 if found:
     rows = {}
-    for name, (rate, seen) in found.items():
-        late = seen[len(seen) // 2 :]
-        mhz, watts, degrees, limit = map(statistics.median, zip(*late))
+    for name, run in found.items():
+        late = run.late()
         rows[name] = {
-            "rate": rate,
-            "clock": mhz,
-            "power": watts,
-            "temperature": degrees,
-            "energy of an FMA": 2 * watts / rate,
+            "rate": run.rate,
+            "clock": late.mhz,
+            "power": late.watts,
+            "temperature": late.degrees,
+            "energy of an FMA": 2 * late.watts / run.rate,
         }
     ct.table(
         "in the second half of the run",
@@ -137,7 +95,7 @@ if found:
         "what it takes",
         {
             "highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz"),
-            "power limit": (limit, "W"),
+            "power limit": (late.limit, "W"),
         }
         | {
             f"{name}: power at nine tenths of the probe's rate": (
@@ -156,7 +114,9 @@ if found:
         x=("time", "s"),
         y=("clock", "MHz"),
         lines={
-            name: [(i / 2, mhz) for i, (mhz, *_) in enumerate(found[name][1])]
+            name: [
+                (i / 2, one.mhz) for i, one in enumerate(found[name].readings)
+            ]
             for name in runs
             if name in found
         },

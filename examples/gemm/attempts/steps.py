@@ -22,6 +22,7 @@ from cudatut.book.gemm.attempts.variants import (
     Tried,
     Variant,
     compile_all,
+    rates_of,
     read,
 )
 
@@ -126,18 +127,7 @@ ct.table(
 )
 
 # %% bench
-rates = {}
-for size in SIZES:
-    product = Product(size, size, size)
-    runs = {name: one.prepare(product) for name, one in VARIANTS.items()}
-    for name, run in runs.items():
-        run()
-        product.check(name)
-    times = ct.bench(
-        {**runs, **product.vendors()}, flops=product.flops, name=f"n = {size}"
-    )
-    for row in times.rows:
-        rates.setdefault(row.name, {})[f"n = {size}"] = row.value
+rates = rates_of(VARIANTS, SIZES)
 
 # %% steps
 units = {f"n = {size}": "TFLOP/s" for size in SIZES}

@@ -15,6 +15,7 @@ from enum import IntFlag
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.measure.some_rows import some_rows
 
 SOURCE = "gemm/attempts/attempts.cu"
 
@@ -45,8 +46,7 @@ class Product:
         )
         self.a, self.b = ct.to_device(a), ct.to_device(b)
         self.c = ct.empty((m, n), "float32")
-        whole = max(m, n, k) <= 1024
-        self.rows = np.arange(m) if whole else _one_of_each_band(m, 64)
+        self.rows = some_rows(m, n, k)
         left, right = a[self.rows].astype("float64"), b.astype("float64")
         self.expected = left @ right
         sizes = np.abs(left) @ np.abs(right)
@@ -64,13 +64,6 @@ class Product:
     def vendors(self) -> dict[str, Callable[[], object] | None]:
         """cublasSgemm, in fp32 without TF32."""
         return {"cuBLAS": ct.vendor.gemm(self.a, self.b, self.c)}
-
-
-def _one_of_each_band(m: int, bands: int) -> np.ndarray:
-    """Random rows, one of each band, and the last."""
-    edges = np.linspace(0, m, bands + 1).astype(int)
-    rows = ct.rng(2).integers(edges[:-1], edges[1:])
-    return np.unique([*rows, m - 1])
 
 
 @dataclass(frozen=True)
@@ -155,6 +148,27 @@ def compile_all(variants: dict[str, Variant], *vecs: int) -> None:
         for variant in variants.values()
         for vec in vecs or (4,)
     )
+
+
+def rates_of(
+    variants: dict[str, Variant], sizes: tuple[int, ...]
+) -> dict[str, dict[str, float]]:
+    """TFLOP/s of each, and of cuBLAS, for squares of these sizes, by name and "n = SIZE"; all are checked before."""
+    rates = {}
+    for size in sizes:
+        product = Product(size, size, size)
+        runs = {name: one.prepare(product) for name, one in variants.items()}
+        for name, run in runs.items():
+            run()
+            product.check(name)
+        times = ct.bench(
+            {**runs, **product.vendors()},
+            flops=product.flops,
+            name=f"n = {size}",
+        )
+        for row in times.rows:
+            rates.setdefault(row.name, {})[f"n = {size}"] = row.value
+    return rates
 
 
 # --8<-- [start:read]

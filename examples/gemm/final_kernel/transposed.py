@@ -33,10 +33,11 @@ square = [
 out, contestants = ct.empty((side, side), "float32"), {}
 for which, flags in FLAGS.items():
     how = 1.0, 0.0, *flags
+    options = dict(zip(("transpose_a", "transpose_b"), flags))
     contestants |= {
         f"{which}, final": sgemm.prepare(*square, out, *how),
         f"{which}, cuBLAS": ct.vendor.gemm(*square, out, *how),
-        f"{which}, cublasLt": cublaslt.fastest(*square, out, *flags),
+        f"{which}, cublasLt": cublaslt.fastest(*square, out, **options),
     }
 turned = ct.bench(
     contestants, flops=2 * side**3, name=f"op(A) op(B), n = {side}", rounds=12

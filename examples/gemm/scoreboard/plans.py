@@ -17,13 +17,13 @@
 import math
 from statistics import geometric_mean
 
-from cudatut.book.measure import loops
-from cudatut.book.gemm.kernels import sgemm
-from cudatut.book.gemm.shapes import fit as shapes_fit
-from cudatut.book.gemm.ladder.ladder import Gemm
-from cudatut.book.gemm.shapes.shapes import SHAPES
-
 import cudatut as ct
+from cudatut.book.gemm.kernels import sgemm
+from cudatut.book.gemm.ladder.ladder import Gemm
+from cudatut.book.gemm.shapes import fit as shapes_fit
+from cudatut.book.gemm.shapes.contests import Pool
+from cudatut.book.gemm.shapes.shapes import SHAPES
+from cudatut.book.measure import loops
 
 SMS = ct.device().sm_count
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
@@ -34,27 +34,14 @@ new = [tuple(shape) for shape in SHAPES[:how_many_new]]
 if ct.tool.running():
     seen, new = [(33, 65, 97)], [(40, 50, 60)]
 ct.compile_ahead(shapes_fit.instances(seen + new))
-a_words = ct.to_device(
-    ct.rng(0).random(max(m * k for m, _, k in seen + new), dtype="float32")
-)
-b_words = ct.to_device(
-    ct.rng(1).random(max(k * n for _, n, k in seen + new), dtype="float32")
-)
-c_words = ct.empty(max(m * n for m, n, _ in seen + new), "float32")
+pool = Pool(seen + new)
 
 
 def sweep(shapes):
     """Microseconds of every plan, by shape."""
     found = {}
     for m, n, k in shapes:
-        a, b, c = (
-            words[: rows * columns].reshape(rows, columns)
-            for words, rows, columns in (
-                (a_words, m, k),
-                (b_words, k, n),
-                (c_words, m, n),
-            )
-        )
+        a, b, c = pool.product(m, n, k)
         if ct.tool.running():
             sgemm.prepare(a, b, c)()
             continue

@@ -28,11 +28,10 @@ ct.check(c, a.get().astype("float64") @ b.get(), rtol=1e-4)
 print("computed by", run.kernel.name, "with", run.splits, "parts")
 
 # %% setup
-import random
-from statistics import median
-
-from cudatut.book.rivals import cublaslt
 import numpy as np
+
+from cudatut.book.gemm.shapes.contests import contests
+from cudatut.book.measure import spread
 
 side = 4096
 long = 100_000
@@ -71,51 +70,18 @@ ct.table(
 )
 
 # %% check
-words = [
-    ct.rng(seed).random(count, dtype="float32") - np.float32(0.5)
-    for seed, count in (
-        (0, max(m * k for m, _, k in SHAPES)),
-        (1, max(k * n for _, n, k in SHAPES)),
-    )
-]
-on_gpu = [ct.to_device(each) for each in words]
-contests = {}
-for m, n, k in SHAPES:
-    a, b = (
-        each[: rows * columns].reshape(rows, columns)
-        for each, rows, columns in zip(on_gpu, (m, k), (k, n))
-    )
-    c = ct.empty((m, n), "float32")
-    run = sgemm.prepare(a, b, c)
-    run()
-    # Some of the rows and columns, as exact as float64.
-    rows = np.unique(np.linspace(0, m - 1, 16).astype(int))
-    columns = np.unique(np.linspace(0, n - 1, 16).astype(int))
-    left = words[0][: m * k].reshape(m, k)[rows].astype("float64")
-    right = words[1][: k * n].reshape(k, n)[:, columns].astype("float64")
-    bound = (k + 32) * 2.0**-24 * float((np.abs(left) @ np.abs(right)).max())
-    ct.check(
-        c.get()[rows][:, columns],
-        left @ right,
-        name=f"{m} x {n} x {k}",
-        rtol=0,
-        atol=bound,
-    )
-    contests[m, n, k] = {"final": run, "cuBLAS": ct.vendor.gemm(a, b, c)}
-    if fastest := cublaslt.fastest(a, b, c):
-        contests[m, n, k]["cublasLt"] = fastest
+found = contests(SHAPES)
 
 # %% contest
 rows = {}
-for shape, runs in () if ct.tool.running() else contests.items():
-    found = ct.take_turns(runs, 21, random.Random(0))
-    times = {name: median(values) for name, values in found.items()}
+for shape, runs in () if ct.tool.running() else found.items():
+    times = spread.medians(runs, 21)
     least = max(bounds[shape].values())
     rows["{} x {} x {}".format(*shape)] = {
         "kernel": runs["final"].kernel.name.partition("<")[0],
         **times,
         "of the limit": 100 * least / times["final"],
-        "times cuBLAS": times["cuBLAS"] / times["final"],
+        "times cuBLAS": times.get("cuBLAS", np.nan) / times["final"],
         "times cublasLt": times.get("cublasLt", np.nan) / times["final"],
     }
 if rows:

@@ -13,15 +13,15 @@
 
 # %% setup
 import math
-import random
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
-from cudatut.book.rivals import cublaslt
 import numpy as np
-from cudatut.book.gemm.kernels import sgemm
-from cudatut.book.gemm.shapes.shapes import SHAPES, drawn
 
 import cudatut as ct
+from cudatut.book.gemm.kernels import sgemm
+from cudatut.book.gemm.shapes.contests import contests
+from cudatut.book.gemm.shapes.shapes import SHAPES, drawn
+from cudatut.book.measure import spread
 
 SMS = ct.device().sm_count
 shortened = 1  # a tool sees few of them, with each extent divided by more
@@ -73,19 +73,6 @@ ct.facts(
 )
 
 # %% check
-# One array for all of A, and one for all of B, as long as the largest: random
-# words, repeated after a prime number.
-PERIOD = 1_000_003
-rng = ct.rng(0)
-host = [
-    np.resize(rng.random(PERIOD, dtype="float32") - np.float32(0.5), words)
-    for words in (
-        max(m * k for m, _, k in chosen),
-        max(k * n for _, n, k in chosen),
-    )
-]
-a_words, b_words = (ct.to_device(words) for words in host)
-c_words = ct.empty(max(m * n for m, n, _ in chosen), "float32")
 ct.compile_ahead(
     [
         ("gemm/ladder/final.cu", config.name(vec, False, False))
@@ -94,38 +81,7 @@ ct.compile_ahead(
         }
     ]
 )
-contests = {}
-for m, n, k in chosen:
-    a, b, c = (
-        words[: rows * columns].reshape(rows, columns)
-        for words, rows, columns in (
-            (a_words, m, k),
-            (b_words, k, n),
-            (c_words, m, n),
-        )
-    )
-    ct.poison(c_words)
-    run = sgemm.prepare(a, b, c)
-    run()
-    # A few rows, the first and the last among them, at up to 200 columns: as
-    # exact as float64, and quick.
-    rows = np.unique([0, m // 3, m - 1])
-    columns = np.unique(np.linspace(0, n - 1, 200).astype(int))
-    left = host[0][: m * k].reshape(m, k)[rows].astype("float64")
-    right = host[1][: k * n].reshape(k, n)[:, columns].astype("float64")
-    bound = (k + 32) * 2.0**-24 * float((np.abs(left) @ np.abs(right)).max())
-    ct.check(
-        np.stack(
-            [c_words[row * n : (row + 1) * n].get() for row in map(int, rows)]
-        )[:, columns],
-        left @ right,
-        name=f"{m} x {n} x {k}",
-        rtol=0,
-        atol=bound,
-    )
-    contests[m, n, k] = {"final": run, "cuBLAS": ct.vendor.gemm(a, b, c)}
-    if fastest := cublaslt.fastest(a, b, c):
-        contests[m, n, k]["cublasLt"] = fastest
+found = contests(chosen)
 
 # %% contest
 # All take turns, with a clean L2 cache before each run, and no run counts in
@@ -133,12 +89,12 @@ for m, n, k in chosen:
 # would fill the page.
 times = {}
 if not ct.tool.running():
-    for shape, runs in contests.items():
-        for run in runs.values():
-            run()  # once: cuBLAS loads a kernel when it first needs it
-        found = ct.take_turns(runs, 25, random.Random(0))
-        times[shape] = {name: median(values) for name, values in found.items()}
-ratios = {shape: t["cuBLAS"] / t["final"] for shape, t in times.items()}
+    times = {shape: spread.medians(runs) for shape, runs in found.items()}
+ratios = {
+    shape: t["cuBLAS"] / t["final"]
+    for shape, t in times.items()
+    if "cuBLAS" in t
+}
 ct.facts(
     "time of cuBLAS / time of final",
     {"{} x {} x {}".format(*shape): ratio for shape, ratio in ratios.items()},
@@ -194,9 +150,9 @@ if ratios:
             else {}
         )
         | {
-            f"tile {name}": geometric_mean(found)
-            for name, found in by_tile.items()
-            if found
+            f"tile {name}": geometric_mean(some)
+            for name, some in by_tile.items()
+            if some
         },
     )
 

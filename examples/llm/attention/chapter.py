@@ -65,16 +65,15 @@ found = (out.get().astype("uint32") << 16).view("float32")
 ct.check(found, expected, name="causal attention", rtol=2**-7, atol=0.02)
 
 # %% setup
-import random
 from functools import partial
-from statistics import median
 
 from cudatut.book.llm.attention import steps
 from cudatut.book.llm.attention.steps import Room, on_tensor_cores, turned
+from cudatut.book.measure import spread
 from cudatut.book.measure.graphs import recorded, torch_recorded
 from cudatut.book.llm.model.reference import attention as attention_numpy
 from cudatut.book.rivals.torch_rival import rival
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 HEADS = 32
 D = 64
@@ -86,8 +85,8 @@ def inputs(heads, kv_heads, m, n, d, seed=0):
     """q, k, v in bf16: on the host as float32, and on the GPU."""
     rng = ct.rng(seed)
     shapes = (heads, m, d), (kv_heads, n, d), (kv_heads, n, d)
-    packed = [bits(rng.standard_normal(s, dtype="float32")) for s in shapes]
-    return [floats(x) for x in packed], [ct.to_device(x) for x in packed]
+    packed = [to_bf16(rng.standard_normal(s, dtype="float32")) for s in shapes]
+    return [to_float(x) for x in packed], [ct.to_device(x) for x in packed]
 
 
 # %% predict
@@ -153,12 +152,12 @@ for heads, kv_heads, m, n, d in (
         steps.attention(*on_gpu, out, room, causal)
         shape = f"{m} queries, {n} keys, {'causal' if causal else 'no mask'}"
         bound = {"rtol": 2**-7, "atol": 0.02}
-        ct.check(floats(out.get()), expected, name=shape, **bound)
+        ct.check(to_float(out.get()), expected, name=shape, **bound)
         if n % 8 == 0:
             out = ct.empty((heads, m, d), "uint16")
             on_tensor_cores(*on_gpu[:2], turned(on_gpu[2]), out, room, causal)
             name = f"{shape}, linear.cu"
-            ct.check(floats(out.get()), expected, name=name, **bound)
+            ct.check(to_float(out.get()), expected, name=name, **bound)
 
 # %% [markdown]
 # All contestants are recorded as CUDA graphs: between the launches of one there
@@ -256,15 +255,11 @@ for n in LENGTHS:
         "PyTorch, math": n <= 4096 and torch_attention("MATH"),
         "PyTorch, fused": torch_attention("FLASH_ATTENTION"),
     }
-    runs = {name: run for name, run in runs.items() if run}
     if ct.tool.running():
         runs["linear.cu"]()
         continue
-    for run in runs.values():
-        run()  # the first call of a library may take long
-    found = ct.take_turns(runs, 7, random.Random(0))
-    for name, us in found.items():
-        lines[name].append((n, flops(n) / median(us) / 1e6))
+    for name, us in spread.medians(runs, 7).items():
+        lines[name].append((n, flops(n) / us / 1e6))
     del runs, room, q, k, v, v_turned, out
 if not ct.tool.running():
     ct.series(

@@ -61,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(256)
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16
 
 heads, d, tile = 2, 64, 64
 shapes = (64, 64), (130, 200), (1, 300), (200, 200)
@@ -68,12 +69,7 @@ hidden, expected = [], []
 for m, n in shapes:
     rng = ct.rng(m)
     q, k = (rng.integers(-4, 5, (heads, x, d)) for x in (m, n))
-    on_gpu = [
-        ct.to_device(
-            (x.astype("float32").view("uint32") >> 16).astype("uint16")
-        )
-        for x in (q, k)
-    ]
+    on_gpu = [ct.to_device(to_bf16(x)) for x in (q, k)]
     scores = ct.to_device(np.full((heads, m, n), np.nan, "float32"))
     grid = ct.cdiv(n, tile), ct.cdiv(m, tile), heads
     scores_seen(*on_gpu, scores, m, n, d, 1, grid=grid, block=256)

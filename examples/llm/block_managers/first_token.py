@@ -117,7 +117,7 @@ import numpy as np
 
 from cudatut.book.llm.kernels.attention import flash, flash_parts
 from cudatut.book.llm.decoding.steps import random_bits
-from cudatut.book.llm.model.weights import floats
+from cudatut.book.numbers.bf16 import to_float
 
 heads, kv_heads, dim = 9, 3, 64
 launches = {}
@@ -141,8 +141,8 @@ for length in LENGTHS:
     launches[f"{length} keys, dealt out"] = dealt
     one(), dealt()
     ct.check(
-        floats(out[1].get()),
-        floats(out[0].get()),
+        to_float(out[1].get()),
+        to_float(out[0].get()),
         atol=0.015,
         name=f"{length} keys dealt out: the same as by flash.cu",
     )

@@ -22,7 +22,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.llm.model.reference import attention
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 HEADS, KV_HEADS, DIM, SIZE = 9, 3, 64, 16
 decoding = 63
@@ -45,10 +45,10 @@ for i, length in enumerate(lengths):
     t = np.arange(length)
     where.append(tables[i, t // SIZE] * SIZE + t % SIZE)
     for cache in (keys, values):
-        cache[where[i]] = bits(
+        cache[where[i]] = to_bf16(
             rng.standard_normal((length, *shape[1:]), dtype="float32")
         )
-q = bits(rng.standard_normal((starts[-1], HEADS, DIM), dtype="float32"))
+q = to_bf16(rng.standard_normal((starts[-1], HEADS, DIM), dtype="float32"))
 
 tile = flash.tile_for(DIM)
 work = flash.order(starts, lengths, tile)  # (request, tile of its queries)
@@ -70,10 +70,8 @@ ct.facts(
 
 # %% launch
 D, BM, BN, WARPS, BLOCKS = tile
-kernel = ct.Kernel(
-    "llm/kernels/attention/flash.cu",
-    f"flash<{D},{BM},{BN},{WARPS},{BLOCKS},true,true,false>",
-)
+name = f"flash<{D},{BM},{BN},{WARPS},{BLOCKS},true,true,false>"
+kernel = ct.Kernel("llm/kernels/attention/flash.cu", name)
 # Queries, two tiles of keys and of values, two lists of slots.
 shared = 2 * D * (BM + 4 * BN) + 2 * 4 * BN
 row, kv_row = HEADS * DIM, KV_HEADS * DIM  # elements from row to row
@@ -97,13 +95,13 @@ for i in (0, 1, count - 1):
     own = slice(starts[i], starts[i + 1])
     positions = np.arange(lengths[i] - queries[i], lengths[i])
     expected = attention(
-        floats(q[own]),
-        floats(keys[where[i]]),
-        floats(values[where[i]]),
+        to_float(q[own]),
+        to_float(keys[where[i]]),
+        to_float(values[where[i]]),
         positions,
     )
     ct.check(
-        floats(out.get()[own]).reshape(expected.shape),
+        to_float(out.get()[own]).reshape(expected.shape),
         expected,
         atol=0.015,
         name=f"request {i}, {queries[i]} queries",
@@ -119,7 +117,7 @@ from random import Random
 import pycuda.driver as cuda
 
 from cudatut.book.llm.kernels.attention import decode
-from cudatut.book.measure.graphs import Graph
+from cudatut.book.measure.graphs import Graph, elapsed
 
 
 def lists(first, last):
@@ -168,21 +166,16 @@ def graph_us(graph):
     """Microseconds of a graph; L2 is flushed first, and the host has started
     the graph meanwhile.
     """
-    begin, end = cuda.Event(), cuda.Event()
     ct.flush_l2()
-    begin.record(stream)
-    graph.launch()
-    end.record(stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end)
+    return elapsed(stream, graph.launch)
 
 
 ct.synchronize()
 two_kernels()
 ct.synchronize()
 ct.check(
-    floats(apart.get()),
-    floats(out.get()),
+    to_float(apart.get()),
+    to_float(out.get()),
     atol=0.015,
     name="two kernels beside one",
 )

@@ -24,30 +24,24 @@ import math
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 from cudatut.book.llm.kernels.attention import decode
 
 
-def cut(x):  # to bf16, which travels as uint16
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
-
-
-def wide(bits):
-    return (bits.astype("uint32") << 16).view("float32")
-
-
 def attention(q, k, v):  # in float64: a row of q for each query head
-    scores = wide(q).astype("float64") @ wide(k).T / math.sqrt(q.shape[1])
+    q, k, v = (to_float(x).astype("float64") for x in (q, k, v))
+    scores = q @ k.T / math.sqrt(q.shape[1])
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True) @ wide(v)
+    return p / p.sum(axis=1, keepdims=True) @ v
 
 
 capacity, heads, kv_heads, d = 1000, 8, 2, 64
 lengths = np.array([1000, 1, 333], "int32")  # keys in the cache
 rng = ct.rng(0)
-q = cut(rng.standard_normal((3, heads, d)))
+q = to_bf16(rng.standard_normal((3, heads, d)))
 keys, values = (
-    cut(rng.standard_normal((3, capacity, kv_heads, d))) for _ in "kv"
+    to_bf16(rng.standard_normal((3, capacity, kv_heads, d))) for _ in "kv"
 )
 
 out = ct.empty((3, heads, d), "uint16")
@@ -67,7 +61,7 @@ expected = [
     for h in range(kv_heads)
 ]
 ct.check(
-    wide(out.get()), np.reshape(expected, out.shape), rtol=0, atol=0.02,
+    to_float(out.get()), np.reshape(expected, out.shape), rtol=0, atol=0.02,
     name="attention of three sequences",
 )  # fmt: skip
 
@@ -209,7 +203,7 @@ ct.facts(
 # %% merge-gpu
 kernel = ct.Kernel("llm/kernels/attention/merge.cu", "merge")
 rows, dim = 1, 8  # 16 bytes of a row: one thread
-results = [ct.to_device(cut(np.full((1, 8), x["result"]))) for x in (a, b)]
+results = [ct.to_device(to_bf16(np.full((1, 8), x["result"]))) for x in (a, b)]
 sums = [ct.to_device(np.array([x["log-sum-exp"]], "float32")) for x in (a, b)]
 merged, merged_lse = ct.empty((1, 8), "uint16"), ct.empty(1, "float32")
 kernel(
@@ -217,7 +211,7 @@ kernel(
     grid=1, block=256,
 )  # fmt: skip
 want = np.full((1, 8), whole["result"])
-ct.check(wide(merged.get()), want, rtol=0.01, name="merged by merge.cu")
+ct.check(to_float(merged.get()), want, rtol=0.01, name="merged by merge.cu")
 ct.check(merged_lse, [whole["log-sum-exp"]], name="its log-sum-exp")
 
 # %% [markdown]
@@ -353,13 +347,13 @@ ct.table(
 
 # %% block
 d, m, number = 0.25, -1.5, 5  # of a block; and one of its 32 numbers
-bits = np.array([0x4300 | number], "uint16")  # the number under 0x43
+(as_bf16,) = to_float([0x4300 | number])  # the number under 0x43
 ct.facts(
     "one weight of Q4_1, two ways",
     {
         "d q + m": d * number + m,
-        "0x4305, as bf16": float(wide(bits)[0]),
-        "d (q + 128) + (m - 128 d)": d * float(wide(bits)[0]) + (m - 128 * d),
+        "0x4305, as bf16": float(as_bf16),
+        "d (q + 128) + (m - 128 d)": d * float(as_bf16) + (m - 128 * d),
     },
 )
 

@@ -21,7 +21,7 @@ from cudatut.book.llm.decoding import rivals as decoding_rivals
 from cudatut.book.llm.decoding.steps import random_bits, random_blocks
 from cudatut.book.llm.kernels import gemv
 from cudatut.book.llm.kernels.gemv import Q4_1, Q8_0
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 # %% check-gemv
 from gguf import GGMLQuantizationType, quants
@@ -41,10 +41,10 @@ for format, kind in (
     for n, outputs, inputs in ((1, 1, 32), (3, 33, 96), (9, 576, 1536)):
         rng = ct.rng(n)
         w = random_blocks(outputs, inputs, format, rng)
-        x = bits(rng.standard_normal((n, inputs), dtype="float32"))
+        x = to_bf16(rng.standard_normal((n, inputs), dtype="float32"))
         y = ct.empty((n, outputs), "float32")
         gemv.gemv(ct.to_device(x), with_room(w), y)
-        exact = floats(x).astype("float64") @ quants.dequantize(w, kind).T
+        exact = to_float(x).astype("float64") @ quants.dequantize(w, kind).T
         ct.check(
             y, exact, rtol=0, atol=2e-3,
             name=f"{format.name}, {outputs} x {inputs}, {n} rows",

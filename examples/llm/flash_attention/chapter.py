@@ -18,16 +18,7 @@
 import numpy as np
 
 import cudatut as ct
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
-
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 a = to_bf16(ct.rng(0).standard_normal((16, 16)))
 b = to_bf16(ct.rng(1).standard_normal((8, 16)))  # a row is a column of B
@@ -143,30 +134,8 @@ ct.table(
 # results are rounded to bf16: an error of 2^-8 of the mean of |values|, and of
 # the result.
 
-
 # %% check
-def attention(q, keys, values, causal=False, window=0, softcap=0.0):
-    """In float64, from bits; also the mean of |values|, weighted."""
-    q, keys, values = (to_float(x) for x in (q, keys, values))
-    q_len, heads, d = q.shape
-    k_len, kv_heads = keys.shape[:2]
-    at = np.arange(q_len)[:, None] + k_len - q_len
-    key = np.arange(k_len)
-    seen = (key <= at) if causal else np.ones((q_len, k_len), bool)
-    if window:
-        seen = seen & (key > at - window)
-    out, mean = np.empty((2, q_len, heads, d))
-    for head in range(heads):
-        group = head // (heads // kv_heads)
-        s = q[:, head] @ keys[:, group].T * d**-0.5
-        if softcap:
-            s = softcap * np.tanh(s / softcap)
-        s[~seen] = -np.inf
-        p = np.exp(s - s.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        out[:, head] = p @ values[:, group]
-        mean[:, head] = p @ abs(values[:, group])
-    return out, mean
+from cudatut.book.llm.kernels.attention import exact
 
 
 def compare(q_len, k_len, heads, kv_heads, d, **how):
@@ -178,7 +147,7 @@ def compare(q_len, k_len, heads, kv_heads, d, **how):
     out = ct.empty(q.shape, "uint16")
     on_gpu = [ct.to_device(x) for x in (q, keys, values)]
     flash.contiguous(*on_gpu, out, **how)
-    expected, mean = attention(q[0], keys[0], values[0], **how)
+    expected, mean = exact.attention(q[0], keys[0], values[0], **how)
     label = f"D = {d}, {q_len} queries, {k_len} keys"
     options = ", ".join(
         name if value is True else f"{name} {value:.0f}"
@@ -188,9 +157,8 @@ def compare(q_len, k_len, heads, kv_heads, d, **how):
     ct.check(
         to_float(out.get()[0]),
         expected,
-        rtol=1.05 / 256,
-        atol=1.05 / 256 * float(mean.max()) + 1e-5,
         name=f"{label}, {options}" if options else label,
+        **exact.bounds(mean),
     )
 
 
@@ -307,11 +275,7 @@ def kernel_of(d):
 
 def main_loop(code):
     """The longest loop that holds products on the tensor cores."""
-    found = [
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
-    ]
+    found = loops.loops_of(code)
     return max(
         (loop for loop in found if any(i.op == "HMMA" for i in loop)), key=len
     )
@@ -341,27 +305,27 @@ for d in (64, 128):
 # %% base
 def rounded(x):
     """To bf16 and back."""
-    return to_float(to_bf16(x.astype("float32")))
+    return to_float(to_bf16(x)).astype("float64")
 
 
 s = 3 * ct.rng(5).standard_normal((256, 512))  # scores, in powers of two
 v = rounded(ct.rng(6).standard_normal((512, 64)))
-exact = np.exp2(s - s.max(axis=1, keepdims=True))
-exact = exact @ v / exact.sum(axis=1, keepdims=True)
+in_float64 = np.exp2(s - s.max(axis=1, keepdims=True))
+in_float64 = in_float64 @ v / in_float64.sum(axis=1, keepdims=True)
 errors = {}
 for off in (0, -4, -8, -60, -130, 60, 150):
     base = s.max(axis=1, keepdims=True) + off
     with np.errstate(all="ignore"):
         p = np.exp2(s - base).astype("float32")
         p[p < 2.0**-126] = 0  # the GPU's exponential flushes these
-        weights = to_float(to_bf16(np.where(np.isinf(p), 0, p)))
+        weights = rounded(np.where(np.isinf(p), 0, p))
         got = weights @ v / p.astype("float64").sum(axis=1, keepdims=True)
         bad = not np.isfinite(got).all() or np.isinf(p).any()
     side_of = "above" if off > 0 else "below"
     name = f"{abs(off)} {side_of}" if off else "the largest score"
     errors[name] = {
         "largest weight": f"2^{-off}",
-        "error": None if bad else float(abs(got - exact).max()),
+        "error": None if bad else float(abs(got - in_float64).max()),
     }
 ct.table("results from another base", errors, corner="base")
 

@@ -230,6 +230,7 @@ for length in (1, 31, 33, 63, 64, 65, 257, 777):
 from functools import partial
 
 from cudatut.book.llm.attention import steps
+from cudatut.book.numbers.bf16 import to_bf16
 from cudatut.book.rivals import sdpa
 
 HERE, MATH = "three launches, attention.cu", "S x S in memory, PyTorch"
@@ -243,10 +244,7 @@ q, k, v = (
 out = ct.empty((heads, n, d), "float32")
 # The three launches of the last chapter take their arrays in bf16, and multiply
 # in fp32 as we do; how large the numbers are makes no difference.
-halves = [
-    ct.to_device((x.get().view("uint32") >> 16).astype("uint16"))
-    for x in (q, k, v)
-]
+halves = [ct.to_device(to_bf16(x.get())) for x in (q, k, v)]
 half_out, room = ct.empty(out.shape, "uint16"), steps.Room(heads, n, n)
 
 

@@ -1,7 +1,7 @@
 // Softmax of rows that are too long for the registers of one SM: the blocks of
 // a cluster share a row, and read it once.
 // requires: sm_90
-#include "cluster.cuh"
+#include "ptx/cluster.cuh"
 #include "softmax.cuh"
 
 // As softmax_fused of softmax.cu, with its arguments, but a cluster has each

@@ -1,7 +1,7 @@
 // How the blocks of a cluster add up their sums through each other's shared
 // memory; for linear_split.cu.
 #pragma once
-#include "cluster.cuh"
+#include "ptx/cluster.cuh"
 #include "linear.cuh"
 
 // --8<-- [start:sums]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import cudatut as ct
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.numbers.bf16 import to_bf16
 
 EPS = 1e-5  # of a norm
 ROUNDED = 1.01 * 2.0**-8  # relative error of one rounding to bf16
@@ -12,7 +12,7 @@ ROUNDED = 1.01 * 2.0**-8  # relative error of one rounding to bf16
 def random(shape: int | tuple[int, ...], seed: int, dtype: str = "uint16"):
     """Random numbers on the GPU; uint16 stands for bf16."""
     x = ct.rng(seed).standard_normal(shape, dtype="float32")
-    return ct.to_device(bits(x) if dtype == "uint16" else x)
+    return ct.to_device(to_bf16(x) if dtype == "uint16" else x)
 
 
 def copy_of(nbytes: int) -> Any:

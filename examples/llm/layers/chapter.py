@@ -44,7 +44,7 @@ from cudatut.book.llm.layers import rivals
 from cudatut.book.llm.layers.arrays import EPS, ROUNDED, copy_of, random
 from cudatut.book.llm.layers.separate import add, two_steps
 from cudatut.book.llm.model import reference
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals.torch_rival import rival
 
 WIDE = (16384, 4096)  # tokens, numbers of a token
@@ -128,9 +128,9 @@ ct.facts(
 for n, ffn in ((83, 768), (5, 1537)):
     gate_up, act = random((n, 2 * ffn), 12), ct.empty((n, ffn), "uint16")
     swiglu(gate_up, act)
-    gate, up = np.split(floats(gate_up.get()).astype("float64"), 2, axis=1)
+    gate, up = np.split(to_float(gate_up.get()).astype("float64"), 2, axis=1)
     want = reference.silu(gate) * up
-    ct.check(floats(act.get()), want, f"SwiGLU, {n} x {ffn}", ROUNDED, 1e-30)
+    ct.check(to_float(act.get()), want, f"SwiGLU, {n} x {ffn}", ROUNDED, 1e-30)
 
 # %% [markdown]
 # What RoPE does to a score.
@@ -172,13 +172,13 @@ permuted[:, : heads + kv_heads] = host[:, : heads + kv_heads, order]
 
 def turn(host, halves):
     """Queries and keys at their positions, and the values of the cache."""
-    qkv = ct.to_device(bits(host.reshape(n, -1)))
+    qkv = ct.to_device(to_bf16(host.reshape(n, -1)))
     at, table = ct.to_device(positions), ct.to_device(rope_table(n, d, 1e5))
     q = ct.empty((n, heads * d), "uint16")
     keys, values = (ct.empty((n, kv_heads, d), "uint16") for _ in range(2))
     rope_and_store(qkv, at, at, table, keys, values, q, halves)
-    q = floats(q.get()).reshape(n, heads, d).astype("float64")
-    return q, floats(keys.get()).astype("float64"), values.get()
+    q = to_float(q.get()).reshape(n, heads, d).astype("float64")
+    return q, to_float(keys.get()).astype("float64"), values.get()
 
 
 def scores(q, k):
@@ -190,11 +190,13 @@ by_halves, by_pairs = turn(host, True), turn(permuted, False)
 mixed_up = turn(host, False)
 turned = host[:, : heads + kv_heads]
 exact = reference.rotate(
-    floats(bits(turned[..., order])).astype("float64"), positions, 1e5
+    to_float(to_bf16(turned[..., order])).astype("float64"), positions, 1e5
 )
 ct.check(by_pairs[0], exact[:, :heads], "pairs, permuted", ROUNDED, 1e-5)
 ct.check(by_halves[0][..., order], by_pairs[0], "halves", ROUNDED, 1e-5)
-ct.check(by_pairs[2], bits(host[:, heads + kv_heads :]), "values, as they were")
+ct.check(
+    by_pairs[2], to_bf16(host[:, heads + kv_heads :]), "values, as they were"
+)
 
 # %% mixed-up
 right = scores(*by_halves[:2])
@@ -223,15 +225,15 @@ gate_up, once = random((n, 2 * ffn), 15), ct.empty((n, ffn), "uint16")
 twice = ct.empty((n, ffn), "uint16")
 swiglu(gate_up, once)
 two_steps(gate_up, twice)
-gate, up = np.split(floats(gate_up.get()).astype("float64"), 2, axis=1)
+gate, up = np.split(to_float(gate_up.get()).astype("float64"), 2, axis=1)
 exact = reference.silu(gate) * up
 ct.table(
     "results of SwiGLU in bf16",
     {
         name: {
-            "not the nearest": 100 * float((found != bits(exact)).mean()),
+            "not the nearest": 100 * float((found != to_bf16(exact)).mean()),
             "largest error": 100
-            * float(np.abs(floats(found) / exact - 1).max()),
+            * float(np.abs(to_float(found) / exact - 1).max()),
         }
         for name, found in (
             ("rounded once", once.get()),

@@ -23,22 +23,25 @@ from cudatut.book.llm.kernels.norms import add_rms_norm, layer_norm, rms_norm
 from cudatut.book.llm.layers import rivals
 from cudatut.book.llm.layers.arrays import EPS, ROUNDED, random
 from cudatut.book.llm.model import reference
-from cudatut.book.llm.model.weights import floats
-from cudatut.book.rivals.torch_rival import medians, rival
+from cudatut.book.numbers.bf16 import to_float
+from cudatut.book.measure.spread import medians
+from cudatut.book.rivals.torch_rival import rival
 
 # %% check-norms
 for n, dim in ((83, 768), (7, 769)):
     x, weight, bias = random((n, dim), 6), random(dim, 7), random(dim, 8)
-    wide, w, b = (floats(a.get()).astype("float64") for a in (x, weight, bias))
+    wide, w, b = (
+        to_float(a.get()).astype("float64") for a in (x, weight, bias)
+    )
     out = ct.empty((n, dim), "uint16")
     rms_norm(x, weight, out, EPS)
     want = reference.rms_norm(wide, w, EPS)
     name = f"{n} x {dim}"
-    ct.check(floats(out.get()), want, f"RMSNorm, {name}", ROUNDED, 1e-5)
+    ct.check(to_float(out.get()), want, f"RMSNorm, {name}", ROUNDED, 1e-5)
     layer_norm(x, weight, bias, out, EPS)
     centered = wide - wide.mean(axis=1, keepdims=True)
     want = reference.rms_norm(centered, w, EPS) + b
-    ct.check(floats(out.get()), want, f"LayerNorm, {name}", ROUNDED, 1e-5)
+    ct.check(to_float(out.get()), want, f"LayerNorm, {name}", ROUNDED, 1e-5)
 
 # %% check-apart
 # Rows of 576 in an array of 600 columns; the others are NaN, and stay so.
@@ -49,12 +52,12 @@ whole = ct.to_device(host)
 view, added = whole[:, :dim], random((n, dim), 10)
 weight, out = random(dim, 11), ct.empty((n, dim), "uint16")
 add_rms_norm(view, added, weight, out, EPS)
-host[:, :dim] += floats(added.get())
+host[:, :dim] += to_float(added.get())
 ct.check(whole.get(), host, name="x, rows apart", rtol=0, atol=0)
 want = reference.rms_norm(
-    host[:, :dim].astype("float64"), floats(weight.get()), EPS
+    host[:, :dim].astype("float64"), to_float(weight.get()), EPS
 )
-ct.check(floats(out.get()), want, "norm, rows apart", ROUNDED, 1e-5)
+ct.check(to_float(out.get()), want, "norm, rows apart", ROUNDED, 1e-5)
 
 # %% variance
 noise = ct.rng(16).standard_normal(4096)

@@ -18,7 +18,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.llm.kernels.rope import rope_and_store, rope_table
 from cudatut.book.llm.layers.arrays import copy_of, random
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.numbers.bf16 import to_bf16
 from cudatut.book.rivals.torch_rival import rival
 
 LONG = 16384  # tokens
@@ -49,7 +49,7 @@ turns = rope_table(8192, d, 1e5)
 table = ct.to_device(turns)
 # What PyTorch gets: a cosine and a sine for each element of a head.
 cos, sin = (
-    ct.to_device(bits(np.tile(turns[positions, :, i], 2)[:, None]))
+    ct.to_device(to_bf16(np.tile(turns[positions, :, i], 2)[:, None]))
     for i in (0, 1)
 )
 index = ct.to_device(slots.astype("int64"))

@@ -10,6 +10,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.llm.model.checkpoint import Checkpoint
 from cudatut.book.llm.kernels.fused import interleave
+from cudatut.book.numbers.bf16 import to_bf16
 
 Order = Callable[[np.ndarray], np.ndarray]
 
@@ -69,7 +70,7 @@ class Weights:
     def _matrix(self, *names: str, order: Order | None = None) -> Matrix:
         """These matrices, one below the other; order: of their rows."""
         of, order = self._checkpoint, order or np.ascontiguousarray
-        rows = bits(np.concatenate([of.array(name) for name in names]))
+        rows = to_bf16(np.concatenate([of.array(name) for name in names]))
         bf16 = ct.to_device(order(rows))
         types = {of.type(name) for name in names}
         if len(types) > 1 or not types <= {"Q8_0", "Q4_1"}:
@@ -79,18 +80,3 @@ class Weights:
 
 
 # --8<-- [end:weights]
-
-
-def bits(x: np.ndarray) -> np.ndarray:
-    """float32 as bf16, rounded to the nearest, of two as near to the even one:
-    uint16. NaN stays NaN.
-    """
-    words = np.ascontiguousarray(x, "float32").view("uint32")
-    rounded = words + (0x7FFF + (words >> 16 & 1))
-    found = (rounded >> 16).astype("uint16")
-    return np.where(np.isnan(x), np.uint16(0x7FC0), found)
-
-
-def floats(x: np.ndarray) -> np.ndarray:
-    """The other way round: uint16 as float32."""
-    return (np.asarray(x, "uint16").astype("uint32") << 16).view("float32")

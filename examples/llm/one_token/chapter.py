@@ -184,13 +184,13 @@ ct.table("FLOPs per byte, in bf16", rows, corner="operation")
 
 # %% rates
 from cudatut.book.llm.kernels.linear import linear
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.numbers.bf16 import to_bf16
 
 N = 8192
 rng = ct.rng(0)
 a, b = (rng.random((N, N), dtype="float32") - 0.5 for _ in range(2))
 halves = [ct.to_device(x.astype("float16")) for x in (a, b)]
-brains = [ct.to_device(bits(x)) for x in (a, b)]
+brains = [ct.to_device(to_bf16(x)) for x in (a, b)]
 out16, out = ct.empty((N, N), "float16"), ct.empty((N, N), "uint16")
 times = ct.bench(
     {
@@ -243,8 +243,8 @@ ct.table(
 VOCAB = 49152
 DIM = 576
 TOKENS = (1, 4, 16, 64, 256, 1024)
-w = ct.to_device(bits(rng.random((VOCAB, DIM), dtype="float32") - 0.5))
-x = ct.to_device(bits(rng.random((max(TOKENS), DIM), dtype="float32")))
+w = ct.to_device(to_bf16(rng.random((VOCAB, DIM), dtype="float32") - 0.5))
+x = ct.to_device(to_bf16(rng.random((max(TOKENS), DIM), dtype="float32")))
 y = ct.empty((max(TOKENS), VOCAB), "uint16")
 moved = {n: 2 * (VOCAB * DIM + n * DIM + n * VOCAB) for n in TOKENS}
 times = ct.bench(
@@ -279,10 +279,10 @@ ct.facts(
 )
 
 # %% check-rows
-from cudatut.book.llm.model.weights import floats
+from cudatut.book.numbers.bf16 import to_float
 
-few = floats(y[:3].get()[:, :1000])
-exact = floats(x[:3].get()).astype("float64") @ floats(w[:1000].get()).T
+few = to_float(y[:3].get()[:, :1000])
+exact = to_float(x[:3].get()).astype("float64") @ to_float(w[:1000].get()).T
 ct.check(few, exact, name="3 x 1000 of the logits", rtol=1 / 128, atol=1e-2)
 
 # %% [markdown]
@@ -292,10 +292,8 @@ ct.check(few, exact, name="3 x 1000 of the logits", rtol=1 / 128, atol=1e-2)
 # %% launch
 n, ROWS, COLUMNS, DEPTH, STAGES = 1, 16, 64, 64, 4
 one = ct.empty((n, VOCAB), "float32")
-kernel = ct.Kernel(
-    "llm/kernels/linear.cu",
-    f"linear<{ROWS},{COLUMNS},{DEPTH},16,16,{STAGES},float,false>",
-)
+name = f"linear<{ROWS},{COLUMNS},{DEPTH},16,16,{STAGES},float,false>"
+kernel = ct.Kernel("llm/kernels/linear.cu", name)
 # A block for each tile, a warp for each 16 x 16 of it, and dynamic shared
 # memory for the slabs of x and W, in bf16.
 tiles = ct.cdiv(n, ROWS) * ct.cdiv(VOCAB, COLUMNS)
@@ -303,5 +301,5 @@ warps = (ROWS // 16) * (COLUMNS // 16)
 slabs = STAGES * (ROWS + COLUMNS) * DEPTH * 2  # bytes
 kernel(x[:n], w, one, n, VOCAB, DIM, grid=tiles, block=32 * warps, shared=slabs)
 
-exact = floats(x[:n].get()).astype("float64") @ floats(w.get()).T
+exact = to_float(x[:n].get()).astype("float64") @ to_float(w.get()).T
 ct.check(one, exact, name="logits of one token", rtol=1e-4, atol=1e-3)

@@ -16,15 +16,15 @@
 # %% setup
 import cudatut as ct
 from cudatut.book.llm.kernels.linear import linear
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.numbers.bf16 import to_bf16
 
 VOCAB = 49152
 FEW = 256
 MANY = 1024
 DIM = 576
 rng = ct.rng(0)
-w = ct.to_device(bits(rng.random((VOCAB, DIM), dtype="float32") - 0.5))
-x = ct.to_device(bits(rng.random((MANY, DIM), dtype="float32")))
+w = ct.to_device(to_bf16(rng.random((VOCAB, DIM), dtype="float32") - 0.5))
+x = ct.to_device(to_bf16(rng.random((MANY, DIM), dtype="float32")))
 y = ct.empty((MANY, VOCAB), "uint16")
 
 # %% claim-io

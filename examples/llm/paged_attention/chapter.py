@@ -24,23 +24,17 @@ import math
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 from cudatut.book.llm.kernels.attention import decode
-
-
-def cut(x):  # to bf16, which travels as uint16
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
-
-
-def wide(bits):
-    return (bits.astype("uint32") << 16).view("float32")
-
 
 heads, kv_heads, d, block_size = 8, 2, 64, 16
 lengths = np.array([40, 1, 333], "int32")
 rng = ct.rng(0)
-q = cut(rng.standard_normal((3, heads, d)))
-keys, values = (cut(rng.standard_normal((3, 333, kv_heads, d))) for _ in "kv")
+q = to_bf16(rng.standard_normal((3, heads, d)))
+keys, values = (
+    to_bf16(rng.standard_normal((3, 333, kv_heads, d))) for _ in "kv"
+)
 
 # Blocks in no order; the last five stay unused.
 needed = -(-lengths // block_size)
@@ -66,12 +60,12 @@ group = heads // kv_heads
 expected = []
 for i, n in enumerate(lengths):
     for h in range(heads):
-        k, v = (wide(x[i, :n, h // group]) for x in (keys, values))
-        scores = k.astype("float64") @ wide(q[i, h]) / math.sqrt(d)
+        k, v = (to_float(x[i, :n, h // group]) for x in (keys, values))
+        scores = k.astype("float64") @ to_float(q[i, h]) / math.sqrt(d)
         p = np.exp(scores - scores.max())
         expected.append(p / p.sum() @ v)
 ct.check(
-    wide(out.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
+    to_float(out.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
     name="keys in blocks of 16, NaN elsewhere",
 )  # fmt: skip
 
@@ -115,9 +109,8 @@ del step, ways
 
 # %% launch
 WARPS, STAGES, TILE, HEADS = 4, 4, 16, 8  # TILE keys; HEADS of a block
-kernel = ct.Kernel(
-    "llm/kernels/attention/decode.cu", f"decode<{d},{WARPS},{STAGES},true>"
-)
+name = f"decode<{d},{WARPS},{STAGES},true>"
+kernel = ct.Kernel("llm/kernels/attention/decode.cu", name)
 # Rows of keys in shared memory are an odd number of 16 bytes long: no two of
 # eight lie in the same banks.
 row = ((2 * d // 16 + 1) | 1) * 16
@@ -134,7 +127,7 @@ kernel(
     tickets, none, grid=(octets, parts, 3), block=32 * WARPS, shared=shared,
 )  # fmt: skip
 ct.check(
-    wide(by_hand.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
+    to_float(by_hand.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
     name="launched by hand",
 )  # fmt: skip
 
@@ -238,7 +231,7 @@ NAN, ZERO = 0x7FC0, 0
 table = {}
 for block_size in (1, 7, 16, 256):
     rng = ct.rng(block_size)
-    q = cut(rng.standard_normal((len(lengths), 6, 64)))
+    q = to_bf16(rng.standard_normal((len(lengths), 6, 64)))
     shape = 2, 64  # 2 KV heads of 64
     seen = {}
     for fill in (NAN, ZERO):
@@ -254,7 +247,7 @@ for block_size in (1, 7, 16, 256):
         "decode, contiguous": int((seen[NAN][0] != contiguous).sum()),
     }
     for what, got in zip(("decode", "flash"), seen[NAN]):
-        finite = np.isfinite(wide(got)).all()
+        finite = np.isfinite(to_float(got)).all()
         ct.check(
             np.array([finite]),
             [True],

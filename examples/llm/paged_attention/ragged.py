@@ -15,7 +15,7 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.book.llm.kernels.attention import decode, flash
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.numbers.bf16 import to_bf16
 
 
 # --8<-- [start:ragged]
@@ -40,7 +40,7 @@ def scattered(
         j = np.arange(n)
         slots = tables[i, j // block_size] * block_size + j % block_size
         for pool, rows in zip(pools, beside):
-            pool[slots] = rows[i, :n] = bits(
+            pool[slots] = rows[i, :n] = to_bf16(
                 rng.standard_normal((n, *shape), dtype="float32")
             )
     return tables, pools, beside

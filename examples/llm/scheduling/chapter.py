@@ -65,7 +65,7 @@ from cudatut.book.llm.engine.engine import Engine
 from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 from cudatut.book.llm.model.reference import Reference
-from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.llm.engine.scheduler import Refused
 
 # Rows per request, columns per step: the figure of the page reads them.
@@ -97,14 +97,14 @@ print("their positions:", *batch.positions)
 
 # A thread block for each token, whichever request it belongs to: it copies a
 # row of the embedding, 4 numbers at a time in each thread.
-embedding = bits(Reference(tang).weights["embedding"])
+embedding = to_bf16(Reference(tang).weights["embedding"])
 rows, ids = ct.to_device(embedding), ct.to_device(batch.tokens)
 x = ct.empty((len(batch.tokens), dim), "float32")
 drawn = np.uint64(0)  # no token is still being drawn
 kernel = ct.Kernel("llm/kernels/activation.cu", "embed_bf16")
 threads = min(256, ct.cdiv(dim, 128) * 32)
 kernel(ids, drawn, rows, x, dim, grid=len(batch.tokens), block=threads)
-ct.check(x, floats(embedding)[batch.tokens], name="rows of the embedding")
+ct.check(x, to_float(embedding)[batch.tokens], name="rows of the embedding")
 
 # %% [markdown]
 # The chat template: marks are tokens of their own, and what a user types never

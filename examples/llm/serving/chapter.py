@@ -52,9 +52,7 @@ while engine.busy:
 print(stream.end())
 
 # %% setup
-import copy
 import statistics
-from time import perf_counter
 
 import numpy as np
 
@@ -67,6 +65,7 @@ from cudatut.book.llm.serving.ways import (
     ROOM,
     compared,
     crowd,
+    eager,
     play,
     prompts_of,
     served,
@@ -76,8 +75,7 @@ model = served(checkpoint)
 config = model.config
 fast = GpuBackend(model, COUNT, BLOCK, **ROOM)
 invariant = GpuBackend(model, COUNT, BLOCK, **ROOM, batch_invariant=True)
-eager = copy.copy(fast)  # the same weights and cache, without graphs
-eager.graphs, eager._graphs = False, type(fast._graphs)()
+slow = eager(fast)  # without graphs
 
 # %% [markdown]
 # What the bytes allow: one request alone reads all weights for each token, 256
@@ -145,10 +143,10 @@ def single_run(backend, prompt, speculate=0, ahead=False, count=None):
     tokens of the answer, `single` if not said.
     """
     request = Request(0, prompt, count or single)
-    _, steps = play(backend, [request], speculate=speculate, ahead=ahead)
+    played = play(backend, [request], speculate=speculate, ahead=ahead)
     times = request.times
     rate = (len(times) - 1) / (times[-1] - times[0] or float("nan"))
-    return rate, request, steps
+    return rate, request, played.steps
 
 
 # Python launches every kernel of its steps: a round of it takes seconds, and it
@@ -192,7 +190,7 @@ found = repeated(
     {
         "fast, a step ahead": lambda: single_run(fast, prompt, 0, True)[0],
         "fast, with graphs": lambda: single_run(fast, prompt)[0],
-        SLOW: lambda: single_run(eager, prompt, count=brief)[0],
+        SLOW: lambda: single_run(slow, prompt, count=brief)[0],
         "batch-invariant": lambda: single_run(invariant, prompt)[0],
     }
 )
@@ -289,24 +287,19 @@ def everybody():
 
 
 def many_run(backend, ahead=False):
-    requests = everybody()
-    begin = perf_counter()
-    _, steps = play(backend, requests, ahead=ahead, token_budget=BUDGET)
-    seconds = perf_counter() - begin
-    generated = sum(len(request.output) for request in requests)
-    return generated / seconds, steps
+    return play(backend, everybody(), ahead=ahead, token_budget=BUDGET)
 
 
 found = repeated(
     {
-        "fast, a step ahead": lambda: many_run(fast, True)[0],
-        "fast, with graphs": lambda: many_run(fast)[0],
-        SLOW: lambda: many_run(eager)[0],
-        "batch-invariant": lambda: many_run(invariant)[0],
+        "fast, a step ahead": lambda: many_run(fast, True).rate,
+        "fast, with graphs": lambda: many_run(fast).rate,
+        SLOW: lambda: many_run(slow).rate,
+        "batch-invariant": lambda: many_run(invariant).rate,
     }
 )
 together = medians(found)
-requests, steps = everybody(), many_run(fast)[1]
+requests, steps, _ = many_run(fast)
 ct.table(
     f"{many} requests",
     {

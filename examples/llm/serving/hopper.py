@@ -25,88 +25,58 @@
 # where that is faster.
 
 # %% setup
-import copy
 import random
 import statistics
-from time import perf_counter
 
 import numpy as np
-import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut.book.llm.kernels.attention import flash_hopper_paged
-from cudatut.book.llm.engine.arrivals import uniform, workload
-from cudatut.book.llm.engine.blocks import NaiveBlocks
-from cudatut.book.llm.model.checkpoint import Checkpoint
-from cudatut.book.llm.engine.engine import Engine
-from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.backends.gpu_backend import GpuBackend
-from cudatut.book.measure.graphs import Graph
-from cudatut.book.llm.kernels.linear_hopper import instances
-from cudatut.book.llm.model.random_model import RandomModel
-from cudatut.book.llm.model.reference import Reference
 from cudatut.book.llm.engine.request import Request
-from cudatut.book.llm.engine.scheduler import Scheduler
-from cudatut.book.llm.serving.step_kernels import distinct, noted, replay
-from cudatut.book.llm.backends.step_shape import Shape
+from cudatut.book.llm.kernels.attention import flash_hopper_paged
+from cudatut.book.llm.kernels.linear_hopper import instances
+from cudatut.book.llm.model.checkpoint import Checkpoint
+from cudatut.book.llm.model.fetch import fetch
+from cudatut.book.llm.model.reference import Reference
+from cudatut.book.llm.serving.step_kernels import distinct
+from cudatut.book.llm.serving.step_times import (
+    alone,
+    back_to_back,
+    behind,
+    graph_of_step,
+    launches_of,
+    reading,
+)
+from cudatut.book.llm.serving.ways import (
+    BLOCK,
+    BUDGET,
+    COUNT,
+    ROOM,
+    crowd,
+    play,
+    prompts_of,
+    served,
+    watched,
+)
 
-# What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
-if ct.tool.running():
-    model = RandomModel(**small, vocab=512)
-else:
-    model = Checkpoint.open(fetch())
+model = served(Checkpoint.open(fetch()))
 config = model.config
-COUNT, BLOCK, BUDGET = 8192, 16, 8192
 attention = flash_hopper_paged.instances(config.head_dim, BLOCK)
 ct.compile_ahead(instances() + attention)  # side by side
 rounds = 5
-room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
 ways = {
-    by: GpuBackend(model, COUNT, BLOCK, **room, products=by)
+    by: GpuBackend(model, COUNT, BLOCK, **ROOM, products=by)
     for by in ("mma.sync", "wgmma")
 }
-
-
-def play(backend, requests, ahead=False):
-    """Run requests to their ends; seconds."""
-    manager = NaiveBlocks(COUNT, BLOCK)
-    machine = Scheduler(manager, BUDGET, 256, context=config.context)
-    engine = Engine(backend, machine, ahead=ahead)
-    for request in requests:
-        engine.add(request)
-    begin = perf_counter()
-    while engine.busy:
-        engine.step()
-    return perf_counter() - begin
-
 
 # %% [markdown]
 # Right before fast: logits beside the reference, in NumPy and fp32, for prompts
 # that are read together; then the answers beside each other.
 
-
 # %% answers
-class Watched:
-    """A backend that keeps the logits of each step."""
-
-    def __init__(self, backend):
-        self.backend, self.kept = backend, []
-
-    def run(self, batch):
-        logits = self.backend.run(batch)
-        if len(batch.wanted):
-            self.kept.append(logits.get())
-        return logits
-
-    def __getattr__(self, name):
-        return getattr(self.backend, name)
-
-
 lengths = (12, 31, 70, 129, 300, 33, 400, 64, 9, 17, 250, 90)
 say = 24  # tokens of an answer
-rng = ct.rng(0)
-prompts = [rng.integers(5, config.vocab, n).tolist() for n in lengths]
+prompts = prompts_of(lengths, config.vocab)
 reference = Reference(model)
 exact = []
 for prompt in prompts:
@@ -115,11 +85,11 @@ for prompt in prompts:
 exact = np.array(exact)
 answers, logits, rows = {}, {}, {}
 for name, backend in ways.items():
-    watched = Watched(backend)
     requests = [Request(i, p, say) for i, p in enumerate(prompts)]
-    play(watched, requests)
+    kept = watched(backend, requests, token_budget=BUDGET)
     answers[name] = [request.output for request in requests]
-    logits[name] = got = watched.kept[0]
+    got = np.array([kept[i, len(p) - 1] for i, p in enumerate(prompts)])
+    logits[name] = got
     choices = got.argmax(1) == exact.argmax(1)
     rows[name] = {
         "largest error": float(np.abs(got - exact).max()),
@@ -145,46 +115,34 @@ ct.facts(
 
 # %% speeds
 many = 256
+PROMPT = (32, 512)
 OUTPUT = (32, 256)
 said = 256  # tokens of the answer to one request alone
 read = 8000  # tokens of the long prompt
 
 
-def crowd():
-    return workload(
-        many,
-        float("inf"),
-        prompt=uniform(32, 512),
-        output=uniform(*OUTPUT),
-        seed=0,
-        vocab=config.vocab,
-    )
+def run(backend, requests):
+    return play(backend, requests, ahead=True, token_budget=BUDGET)
 
 
-def rate(backend, requests):
-    """Tokens per second."""
-    seconds = play(backend, requests, ahead=True)
-    return sum(len(request.output) for request in requests) / seconds
-
-
-def random_prompt(n):
-    return ct.rng(n).integers(0, config.vocab, n).tolist()
+def one(n, answer):
+    return [Request(0, *prompts_of((n,), config.vocab), answer)]
 
 
 measured = {
-    "256 requests": lambda backend: rate(backend, crowd()),
-    "one request": lambda backend: rate(
-        backend, [Request(0, random_prompt(32), said)]
+    "256 requests": lambda backend: (
+        run(backend, crowd(many, PROMPT, OUTPUT, config.vocab)).rate
     ),
+    "one request": lambda backend: run(backend, one(32, said)).rate,
     "first token of a long prompt": lambda backend: (
-        1e3 * play(backend, [Request(0, random_prompt(read), 1)])
+        1e3 * run(backend, one(read, 1)).seconds
     ),
 }
 found = {name: {what: [] for what in measured} for name in ways}
 for turn in range(1 + rounds):  # the first one is a warm-up run
-    for what, run in measured.items():
+    for what, measure in measured.items():
         for name, backend in ways.items():
-            value = run(backend)
+            value = measure(backend)
             found[name][what] += [value] if turn else []
 ct.table(
     "the engine, by mma.sync and by wgmma",
@@ -203,43 +161,10 @@ ct.table(
 busy = (128, 192, 256)  # requests
 seen = 300  # tokens of each prompt
 replays = 20
-
-
-def decoding_step(backend, count):
-    """The graph of a step in which so many requests get a token each; its
-    arrays are still in place.
-    """
-    manager = NaiveBlocks(COUNT, BLOCK)
-    machine = Scheduler(manager, BUDGET, 256, context=config.context)
-    engine = Engine(backend, machine)
-    for i in range(count):
-        engine.add(Request(i, [7] * seen, 100))
-
-    def decodes():
-        work = engine.last.work
-        return len(work) == count and all(w.stop - w.start == 1 for w in work)
-
-    while not decodes():
-        engine.step()
-    shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
-    assert (shape.decode, shape.tokens) == (count, 0), shape
-    return backend._graphs[shape]
-
-
-def step_us(backend, graph):
-    """Microseconds of a graph, back to back: the host is not in it."""
-    begin, end = cuda.Event(), cuda.Event()
-    begin.record(backend.stream)
-    for _ in range(replays):
-        graph.launch()
-    end.record(backend.stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end) / replays
-
-
 rows = {}
 for n in busy:
-    graphs = {name: decoding_step(way, n) for name, way in ways.items()}
+    prompts = prompts_of((seen,) * n, config.vocab)
+    graphs = {name: graph_of_step(way, prompts) for name, way in ways.items()}
     times = ct.take_turns(
         {
             name: lambda one=(ways[name], graph): one
@@ -247,7 +172,7 @@ for n in busy:
         },
         rounds,
         random.Random(0),
-        time=lambda run: step_us(*run()),
+        time=lambda run: back_to_back(*run(), replays),
     )
     us = {name: statistics.median(values) for name, values in times.items()}
     nodes = {f"launches, {name}": one.nodes for name, one in graphs.items()}
@@ -276,52 +201,19 @@ KINDS = {
     "linear_hopper": "products",
     "rms_norm": "norms",
 }
-
-
-def prompt_step(backend):
-    """The launches of a step that reads prompts, but for sampling."""
-    eager = copy.copy(backend)
-    eager.graphs, eager._graphs = False, type(backend._graphs)()
-    manager = NaiveBlocks(COUNT, BLOCK)
-    machine = Scheduler(manager, BUDGET, 256, context=config.context)
-    engine = Engine(eager, machine)
-    for i in range(readers):
-        prompt = ct.rng(i).integers(0, config.vocab, asked).tolist()
-        engine.add(Request(i, prompt, 1))
-    with noted() as launches:
-        engine.step()
-    ct.synchronize()
-    return [one for one in launches if one.base != "sample"]
-
-
-def graph_of(backend, launches):
-    return Graph(replay(launches), backend.stream, backend.overlap)
-
-
-def behind(stream, first, graph):
-    """Microseconds of a graph just behind another one; L2 is flushed first,
-    and the host has started all of it meanwhile.
-    """
-    begin, end = cuda.Event(), cuda.Event()
-    ct.flush_l2()
-    first.launch()
-    begin.record(stream)
-    graph.launch()
-    end.record(stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end)
-
-
+prompts = prompts_of((asked,) * readers, config.vocab)
 rows = {kind: {} for kind in ("attention", "products", "norms", "others")}
 for name, backend in ways.items():
-    launches = prompt_step(backend)
-    first = graph_of(backend, launches[:1])
+    launches = launches_of(reading(backend, prompts))
+    first = alone(backend, launches[:1])
     us = dict.fromkeys(rows, 0.0)
     for those in distinct(launches):
-        graph = graph_of(backend, those)
+        if those[0].base == "sample":  # no part of the graph of the layers
+            continue
+        graph = alone(backend, those)
         kind = KINDS.get(those[0].base, "others")
         us[kind] += statistics.median(
-            behind(backend.stream, first, graph) for _ in range(rounds)
+            behind(backend, first, graph) for _ in range(rounds)
         )
     for kind, time in us.items():
         rows[kind] |= {

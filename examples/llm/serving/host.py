@@ -31,6 +31,7 @@ from cudatut.book.llm.serving.ways import (
     ROOM,
     crowd,
     play,
+    run,
     served,
 )
 
@@ -69,10 +70,7 @@ machine = Scheduler(
     NaiveBlocks(COUNT, BLOCK), BUDGET, 256, context=config.context
 )
 timed = Timed(fast, machine)
-for request in crowd(*lengths):
-    timed.add(request)
-while timed.busy:
-    timed.step()
+run(timed, crowd(*lengths))
 ct.facts(
     f"a step of {many} requests, median",
     {name: (1e6 * statistics.median(t), "us") for name, t in spent.items()},

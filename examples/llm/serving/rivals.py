@@ -17,21 +17,18 @@ from itertools import takewhile
 from time import perf_counter
 
 import cudatut as ct
-from cudatut.book.llm.model import tokens
-from cudatut.book.llm.engine.arrivals import uniform, workload
-from cudatut.book.llm.engine.blocks import NaiveBlocks
-from cudatut.book.llm.model.checkpoint import Checkpoint
-from cudatut.book.llm.engine.engine import Engine
-from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.backends.gpu_backend import GpuBackend
-from cudatut.book.llm.engine.request import Request
-from cudatut.book.llm.engine.scheduler import Scheduler
 from cudatut.book.llm.backends.torch_llama import Steps, TorchLlama, pytorch
 from cudatut.book.llm.backends.torch_transformers import (
     generate,
     llama,
     together,
 )
+from cudatut.book.llm.engine.request import Request
+from cudatut.book.llm.model import tokens
+from cudatut.book.llm.model.checkpoint import Checkpoint
+from cudatut.book.llm.model.fetch import fetch
+from cudatut.book.llm.serving.ways import BLOCK, BUDGET, COUNT, crowd, play
 
 torch = pytorch()  # None under a sanitizer: then nothing below runs
 checkpoint = Checkpoint.open(fetch())
@@ -39,21 +36,11 @@ tokenizer = tokens.load(checkpoint)
 prompt = tokenizer.chat([("user", "Explain why the sky is blue.")])
 SAY, FEW = 256, 48  # tokens of an answer; of one that takes its time
 ROUNDS = 5
-BUDGET = 8192  # tokens of a step
 
 
 def serve(backend, requests):
     """Seconds for all requests."""
-    machine = Scheduler(
-        NaiveBlocks(8192, 16), BUDGET, 256, context=checkpoint.config.context
-    )
-    engine = Engine(backend, machine, ahead=True)
-    for request in requests:
-        engine.add(request)
-    begin = perf_counter()
-    while engine.busy:
-        engine.step()
-    return perf_counter() - begin
+    return play(backend, requests, ahead=True, token_budget=BUDGET).seconds
 
 
 def attempt(name, run):
@@ -84,7 +71,7 @@ def beside(title, rates, what, **columns):
 
 # %% alone
 if torch:
-    backend = GpuBackend(checkpoint, 8192, 16, max_tokens=BUDGET)
+    backend = GpuBackend(checkpoint, COUNT, BLOCK, max_tokens=BUDGET)
     with torch.inference_mode():
         static = Steps(
             TorchLlama(torch, checkpoint, torch.bfloat16, 1, 512), True
@@ -141,13 +128,13 @@ if torch:
 
 # %% together
 if torch:
-    lengths = {"prompt": uniform(32, 512), "output": uniform(32, 256)}
+    vocab = checkpoint.config.vocab
 
-    def crowd():
-        return workload(256, float("inf"), seed=0, **lengths)
+    def everybody():
+        return crowd(256, (32, 512), (32, 256), vocab)
 
-    asked = [request.max_tokens for request in crowd()]
-    prompts = [request.prompt for request in crowd()]
+    asked = [request.max_tokens for request in everybody()]
+    prompts = [request.prompt for request in everybody()]
     del static
     with torch.inference_mode():
         static = Steps(
@@ -162,7 +149,7 @@ if torch:
         return perf_counter() - begin
 
     runs = {
-        "this book": lambda: serve(backend, crowd()),
+        "this book": lambda: serve(backend, everybody()),
         "PyTorch, static cache and graph": padded,
     }
     times = {name: [] for name in runs}
@@ -177,7 +164,7 @@ if torch:
     del static
     torch.cuda.empty_cache()
     name = "transformers, continuous batching"
-    seconds = other and attempt(name, lambda: together(other, crowd()))
+    seconds = other and attempt(name, lambda: together(other, everybody()))
     if seconds:
         rates[name] = sum(asked) / seconds
     beside("256 requests, beside rivals", rates, "generated")

@@ -77,7 +77,8 @@ for name, how in KINDS.items():
 # %% launch
 THREADS, VEC = 1024, 4  # VEC: logits of a load
 BINS, CAPACITY = 2048, 8192
-kernel = ct.Kernel("llm/kernels/sampling.cu", f"sample<{THREADS},{VEC}>")
+name = f"sample<{THREADS},{VEC}>"
+kernel = ct.Kernel("llm/kernels/sampling.cu", name)
 # Two halves of each bin's sum; logits of the list, and their tokens.
 shared = 8 * BINS + 8 * CAPACITY
 parts = 1  # blocks of a row; of few rows the launcher takes more

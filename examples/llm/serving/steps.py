@@ -6,7 +6,6 @@
 #     extra: llm
 #     timeout_s: 240
 #     sizes:
-#       BUDGET: [8192, 2048]
 #       counts: [[1, 8, 64, 256], [1]]
 #       tokens: [8, 2]
 #       replays: [20, 2]
@@ -16,7 +15,7 @@
 #       OUTPUT: [[32, 256], [1, 2]]
 #       crowds: [[1, 256], [1, 2]]
 #       asked: [300, 7]
-#       alone: [21, 2]
+#       many_of_one: [21, 2]
 #       passes: [100, 1]
 # ---
 
@@ -28,85 +27,50 @@
 import copy
 import random
 import statistics
-from time import perf_counter
 
 import numpy as np
-import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut.book.llm.model import tokens as texts
-from cudatut.book.llm.engine.arrivals import uniform, workload
-from cudatut.book.llm.engine.blocks import NaiveBlocks
-from cudatut.book.llm.model.checkpoint import Checkpoint
-from cudatut.book.llm.engine.engine import Engine
-from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.backends.gpu_backend import GpuBackend
-from cudatut.book.measure.graphs import Graph
-from cudatut.book.llm.serving.kv_scales import fp8_scales
-from cudatut.book.llm.model.random_model import RandomModel
-from cudatut.book.llm.model.reference import Reference
 from cudatut.book.llm.engine.request import Request
-from cudatut.book.llm.engine.scheduler import Scheduler
-from cudatut.book.llm.serving.step_kernels import (
-    distinct,
-    noted,
-    replay,
-    work_of,
+from cudatut.book.llm.model import tokens as texts
+from cudatut.book.llm.model.checkpoint import Checkpoint
+from cudatut.book.llm.model.fetch import fetch
+from cudatut.book.llm.model.reference import Reference
+from cudatut.book.numbers.bf16 import to_float
+from cudatut.book.llm.serving.kv_scales import fp8_scales
+from cudatut.book.llm.serving.step_kernels import distinct, work_of
+from cudatut.book.llm.serving.step_times import (
+    alone,
+    back_to_back,
+    behind,
+    decoding,
+    graph_of_step,
+    launches_of,
 )
-from cudatut.book.llm.backends.step_shape import Shape
-from cudatut.book.llm.model.weights import floats
+from cudatut.book.llm.serving.ways import (
+    BLOCK,
+    BUDGET,
+    COUNT,
+    crowd,
+    play,
+    prompts_of,
+    served,
+    watched,
+)
 
 checkpoint = Checkpoint.open(fetch())
-# What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
-model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
+model = served(checkpoint)
 config = model.config
-BLOCK = 16
-BUDGET = 8192  # tokens of a step
 rounds = 5
-
-
-def play(backend, requests, ahead=False):
-    """Run requests to their ends; seconds."""
-    manager = NaiveBlocks(backend.block_count, BLOCK)
-    machine = Scheduler(manager, BUDGET, 256, context=config.context)
-    engine = Engine(backend, machine, ahead=ahead)
-    for request in requests:
-        engine.add(request)
-    begin = perf_counter()
-    while engine.busy:
-        engine.step()
-    return perf_counter() - begin
-
-
-tokens = 8  # of an answer
-
-
-def last_step(backend, count, length):
-    """The graph of the last step of so many requests that all end in it; its
-    arrays are still in place.
-    """
-    play(backend, [Request(i, [7] * length, tokens) for i in range(count)])
-    shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
-    assert (shape.decode, shape.tokens) == (count, 0), shape
-    return backend._graphs[shape]
-
-
 replays = 20
 
 
 def step_us(backend, graph):
-    """Microseconds of a graph, back to back: the host is not in it."""
-    begin, end = cuda.Event(), cuda.Event()
-    begin.record(backend.stream)
-    for _ in range(replays):
-        graph.launch()
-    end.record(backend.stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end) / replays
+    return back_to_back(backend, graph, replays)
 
 
-fast = GpuBackend(model, 8192, BLOCK, max_tokens=BUDGET)
+fast = GpuBackend(model, COUNT, BLOCK, max_tokens=BUDGET)
 
 # %% overlap
 apart = copy.copy(fast)  # the same weights, cache and arrays; plain arrows
@@ -115,9 +79,10 @@ counts = (1, 8, 64, 256)  # requests
 rows = {}
 for n in counts:
     length = min(300, 1800 // n)  # all prompts fit into one step
+    prompts = prompts_of((length,) * n, config.vocab)
     graphs = {
-        "not overlapping": (apart, last_step(apart, n, length)),
-        "overlapping": (fast, last_step(fast, n, length)),
+        "not overlapping": (apart, graph_of_step(apart, prompts)),
+        "overlapping": (fast, graph_of_step(fast, prompts)),
     }
     runs = {
         name: lambda pair=pair: step_us(*pair) for name, pair in graphs.items()
@@ -130,7 +95,7 @@ for n in counts:
     less = (us["not overlapping"] - us["overlapping"]) / nodes
     name = "one request" if n == 1 else f"{n} requests"
     rows[name] = {
-        "tokens of each": length + tokens,
+        "tokens of each": length + 1,
         "launches": nodes,
         **us,
         "less per launch": less,
@@ -162,33 +127,18 @@ seen, *asked = (
 )
 
 
-class Watched:
-    """A backend that keeps the last row of logits."""
-
-    def __init__(self, backend):
-        self.backend = backend
-
-    def run(self, batch):
-        logits = self.backend.run(batch)
-        if len(batch.wanted):
-            self.logits = logits.get()[-1]
-        return logits
-
-    def __getattr__(self, name):
-        return getattr(self.backend, name)
-
-
 def largest(cache):
     """Of each layer and KV head; slots that nobody wrote hold NaN."""
-    return np.nanmax(np.abs(floats(cache.get())), axis=(1, 3))
+    return np.nanmax(np.abs(to_float(cache.get())), axis=(1, 3))
 
 
+tokens = 8  # of an answer
 probe = GpuBackend(model, 64, BLOCK, max_tokens=BUDGET)
 play(probe, [Request(0, seen, tokens)])
 both = np.stack([largest(probe.keys), largest(probe.values)], axis=1)
-room = {"block_count": 8192, "block_size": BLOCK, "max_tokens": BUDGET}
-plain = GpuBackend(model, **room, kv="fp8")  # all scales are 1
-scaled = GpuBackend(model, **room, kv="fp8")
+of_fp8 = {"max_tokens": BUDGET, "kv": "fp8"}
+plain = GpuBackend(model, COUNT, BLOCK, **of_fp8)  # all scales are 1
+scaled = GpuBackend(model, COUNT, BLOCK, **of_fp8)
 scaled.scales = ct.to_device(fp8_scales(both))
 caches = {"bf16": fast, "FP8, all scales 1": plain, "FP8": scaled}
 
@@ -199,10 +149,9 @@ for prompt in asked:
     reference.reset()
     exact = reference.forward(prompt)[-1]
     for name, backend in caches.items():
-        watched = Watched(backend)
-        play(watched, [Request(0, prompt, 1)])
-        errors[name].append(float(np.abs(watched.logits - exact).max()))
-        others[name] += int(watched.logits.argmax() != exact.argmax())
+        got = watched(backend, [Request(0, prompt, 1)])[0, len(prompt) - 1]
+        errors[name].append(float(np.abs(got - exact).max()))
+        others[name] += int(got.argmax() != exact.argmax())
 
 # %% [markdown]
 # The time of a step after a long text, and the 256 requests of the chapter.
@@ -210,30 +159,17 @@ for prompt in asked:
 # %% fp8-times
 long = 1800  # tokens
 many = 256
+PROMPT = (32, 512)
 OUTPUT = (32, 256)
-
-
-def crowd():
-    return workload(
-        many,
-        float("inf"),
-        prompt=uniform(32, 512),
-        output=uniform(*OUTPUT),
-        seed=0,
-        vocab=config.vocab,
-    )
-
-
 rates = {name: [] for name in caches}
 for turn in range(1 + rounds):  # the first one is a warm-up run
     for name, backend in caches.items():
-        requests = crowd()
-        seconds = play(backend, requests, ahead=True)
-        rate = sum(len(request.output) for request in requests) / seconds
+        requests = crowd(many, PROMPT, OUTPUT, config.vocab)
+        rate = play(backend, requests, ahead=True, token_budget=BUDGET).rate
         rates[name] += [rate] if turn else []
 rows = {}
 for name, backend in caches.items():
-    graph = last_step(backend, 1, long)
+    graph = graph_of_step(backend, prompts_of((long,), config.vocab))
     rows[name] = {
         "bytes of a token": config.kv_bytes // (1 if name == "bf16" else 2),
         "largest error": max(errors[name]),
@@ -258,7 +194,8 @@ ct.table(
 # %% kernels
 crowds = (1, 256)  # requests
 asked = 300  # tokens of each prompt
-alone = 21  # times the shortest kernel, for the time that a graph itself takes
+# Times the shortest kernel, for the time that a graph itself takes.
+many_of_one = 21
 passes = 100
 
 
@@ -266,44 +203,9 @@ def decoding_step(count):
     """The launches of a step in which so many requests get a token each, and
     the tokens that they attend to.
     """
-    manager = NaiveBlocks(fast.block_count, BLOCK)
-    machine = Scheduler(manager, 2048, 256, context=config.context)
-    engine = Engine(fast, machine)
-    for i in range(count):
-        prompt = ct.rng(i).integers(0, config.vocab, asked).tolist()
-        engine.add(Request(i, prompt, 200))
-
-    def decodes():
-        work = engine.last.work
-        return len(work) == count and all(w.stop - w.start == 1 for w in work)
-
-    while not decodes():
-        engine.step()
-    launching = engine.backend = copy.copy(fast)
-    launching.graphs, launching._graphs = False, type(fast._graphs)()
-    with noted() as launches:
-        engine.step()
-    assert decodes()
-    ct.synchronize()
+    engine = decoding(fast, prompts_of((asked,) * count, config.vocab))
+    launches = launches_of(engine)
     return launches, sum(w.stop for w in engine.last.work)
-
-
-def graph_of(launches):
-    return Graph(replay(launches), fast.stream, fast.overlap)
-
-
-def behind(first, graph):
-    """Microseconds of a graph just behind another one; L2 is flushed first,
-    and the host has started all of it meanwhile.
-    """
-    begin, end = cuda.Event(), cuda.Event()
-    ct.flush_l2()
-    first.launch()
-    begin.record(fast.stream)
-    graph.launch()
-    end.record(fast.stream)
-    end.synchronize()
-    return 1e3 * begin.time_till(end)
 
 
 bandwidth = ct.limits.bandwidth()  # GB/s
@@ -313,18 +215,18 @@ for n in crowds:
     kernels = distinct(launches)
     # Sampling is no part of the graph of the layers.
     chain = [one for one in launches if one.base != "sample"]
-    first = graph_of(launches[:1])
-    graphs = {"one": first, "many": graph_of(launches[:1] * alone)}
-    graphs |= {i: graph_of(those) for i, those in enumerate(kernels)}
-    graphs["step"] = graph_of(chain)
+    first = alone(fast, launches[:1])
+    graphs = {"one": first, "many": alone(fast, launches[:1] * many_of_one)}
+    graphs |= {i: alone(fast, those) for i, those in enumerate(kernels)}
+    graphs["step"] = alone(fast, chain)
     found = ct.take_turns(
         {name: lambda graph=graph: graph for name, graph in graphs.items()},
         passes,
         random.Random(0),
-        time=lambda run, first=first: behind(first, run()),
+        time=lambda run, first=first: behind(fast, first, run()),
     )
     us = {name: statistics.median(times) for name, times in found.items()}
-    start = us["one"] - (us["many"] - us["one"]) / (alone - 1)
+    start = us["one"] - (us["many"] - us["one"]) / (many_of_one - 1)
     rows, together = {}, 0.0
     for i, those in enumerate(kernels):
         work = work_of(those[0], fast.weights, config, n, seen)

@@ -2,12 +2,15 @@
 steps, the answers, the logits.
 
     fast = GpuBackend(model, COUNT, BLOCK, **ROOM)
-    engine, steps = play(fast, [Request(0, prompt, 32)])
+    played = play(fast, [Request(0, prompt, 32)])
+    played.steps, played.rate           # tokens per second
     rows = compared(fast, prompts, say=24)
 """
 
 import copy
-from typing import Any
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +40,16 @@ def served(checkpoint: Checkpoint) -> Checkpoint | RandomModel:
     return RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 
 
-def prompts_of(lengths: tuple[int, ...], vocab: int) -> list[list[int]]:
+def eager(backend: Any) -> Any:
+    """The same weights, cache and arrays without graphs: Python launches every
+    kernel of a step.
+    """
+    found = copy.copy(backend)
+    found.graphs, found._graphs = False, type(backend._graphs)()
+    return found
+
+
+def prompts_of(lengths: Sequence[int], vocab: int) -> list[list[int]]:
     """Prompts of so many random tokens, the same each time."""
     rng = ct.rng(0)
     return [rng.integers(5, vocab, n).tolist() for n in lengths]
@@ -53,35 +65,49 @@ def crowd(
     return workload(count, float("inf"), **lengths, seed=0, vocab=vocab)
 
 
-def _engine(
-    backend: Any, manager: Manager, speculate: int, ahead: bool, options: dict
-) -> Engine:
-    if isinstance(manager, type):
-        manager = manager(backend.block_count, backend.block_size)
-    context = backend.config.context
-    scheduler = Scheduler(manager, context=context, **options)
-    return Engine(backend, scheduler, speculate, ahead)
+class Played(NamedTuple):
+    """requests: run to their ends. seconds: of the steps alone."""
+
+    requests: list[Request]
+    steps: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second."""
+        return sum(len(one.output) for one in self.requests) / self.seconds
 
 
-# --8<-- [start:play]
-def play(
-    backend: Any, requests: list[Request], manager: Manager = NaiveBlocks,
-    speculate: int = 0, ahead: bool = False, **options: Any,
-) -> tuple[Engine, int]:  # fmt: skip
-    """Run requests to their ends; the engine, and the steps that it took.
-    options: of the scheduler.
-    """
-    options = {"token_budget": 2048, "max_running": 256, **options}
-    engine, steps = _engine(backend, manager, speculate, ahead, options), 0
+def run(engine: Engine, requests: list[Request]) -> Played:
+    """Run requests to their ends."""
     for request in requests:
         engine.add(request)
+    steps, begin = 0, perf_counter()
     while engine.busy:
         engine.step()
         steps += 1
-    return engine, steps
+    return Played(requests, steps, perf_counter() - begin)
 
 
-# --8<-- [end:play]
+def engine_of(
+    backend: Any, manager: Manager = NaiveBlocks, speculate: int = 0,
+    ahead: bool = False, **options: Any,
+) -> Engine:  # fmt: skip
+    """options: of the scheduler."""
+    if isinstance(manager, type):
+        manager = manager(backend.block_count, backend.block_size)
+    options = {"token_budget": 2048, "max_running": 256, **options}
+    scheduler = Scheduler(manager, context=backend.config.context, **options)
+    return Engine(backend, scheduler, speculate, ahead)
+
+
+def play(
+    backend: Any, requests: list[Request], *how: Any, **more: Any
+) -> Played:
+    """Run requests to their ends on an engine of their own; how and more: see
+    `engine_of`.
+    """
+    return run(engine_of(backend, *how, **more), requests)
 
 
 # --8<-- [start:watched]
@@ -117,17 +143,12 @@ class Watched:
 
 
 def watched(
-    backend: Any, requests: list[Request], manager: Manager = NaiveBlocks,
-    speculate: int = 0, ahead: bool = False, **options: Any,
-) -> dict[tuple[int, int], np.ndarray]:  # fmt: skip
+    backend: Any, requests: list[Request], *how: Any, **more: Any
+) -> dict[tuple[int, int], np.ndarray]:
     """As `play`; the logits by request and position."""
     seen = Watched(backend)
-    options = {"token_budget": 2048, "max_running": 8, **options}
-    seen.engine = _engine(seen, manager, speculate, ahead, options)
-    for request in requests:
-        seen.engine.add(request)
-    while seen.engine.busy:
-        seen.engine.step()
+    seen.engine = engine_of(seen, *how, **more)
+    run(seen.engine, requests)
     return seen.kept
 
 
@@ -148,8 +169,6 @@ def compared(
     few = copy.copy(backend)  # the same memory, but fewer blocks are used
     longest = max(map(len, prompts)) + say
     few.block_count = ct.cdiv(longest, backend.block_size) + 1
-    plain = copy.copy(backend)
-    plain.graphs = False
     found = PrefixBlocks(backend.block_count, backend.block_size)
     ways: dict[str, dict[str, Any]] = {
         "by itself": {"max_running": 1},
@@ -159,14 +178,15 @@ def compared(
         "prefix found": {"manager": found},
         "guessed tokens": {"speculate": 4},
         "a step ahead": {"ahead": True},
-        "without graphs": {"backend": plain},
+        "without graphs": {"backend": eager(backend)},
     }
     rows, alone = {}, None
     for name, how in list(ways.items())[:ways_n]:
         if "manager" in how:  # so that the second time it is found
             play(backend, asked_for(), found)
         requests = asked_for()
-        kept = watched(how.pop("backend", backend), requests, **how)
+        how = {"backend": backend, "max_running": len(prompts), **how}
+        kept = watched(how.pop("backend"), requests, **how)
         said = [request.output for request in requests]
         alone = alone or (said, kept)
         largest, count, equal = 0.0, 0, 0

@@ -53,8 +53,9 @@ from cudatut.book.llm.kernels.row_softmax import (
 )
 from cudatut.book.llm.kernels.rows import kernel as instance
 from cudatut.book.llm.kernels.rows import share
-from cudatut.book.rivals.torch_rival import medians, rival
-from cudatut.book.llm.model.weights import bits
+from cudatut.book.measure.spread import medians
+from cudatut.book.rivals.torch_rival import rival
+from cudatut.book.numbers.bf16 import to_bf16
 
 SHORT = (8192, 8192)  # rows, floats of a row
 LOGITS = (1056, 49152)  # a row for each token: the vocabulary of SmolLM2
@@ -296,7 +297,7 @@ SHAPES = ((100000, 128, 4), (65536, 576, 2), (16384, 4096, 2), (2048, 32768, 4))
 
 def beside_copy(n, width, size):
     x = ct.rng(7).standard_normal((n, width), dtype="float32")
-    x = ct.to_device(x if size == 4 else bits(x))
+    x = ct.to_device(x if size == 4 else to_bf16(x))
     out = ct.empty((n, width), x.dtype)
     runs = {
         "copy": ct.vendor.copy(out, x),

@@ -43,6 +43,7 @@ ct.check(np.array(found), np.array(wanted), name="bytes from L2")
 # %% given-2
 import numpy as np
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 # After an order, and as a kernel.
 PLACES = """
@@ -64,10 +65,6 @@ def all_places(order, group, rows, columns):
     return out.get()
 
 
-def to_bf16(x):
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
-
-
 def product(a, b, order):
     (m, k), n = a.shape, b.shape[1]
     path = ct.paths.resolve_source("tensor/ladder/persistent.cu")
@@ -82,7 +79,7 @@ def product(a, b, order):
     ]
     shared = 4 * (49152 + 16)
     kernel(*maps, c, m, n, k, grid=3, block=384, shared=shared)
-    return (c.get().astype("uint32") << 16).view("float32")
+    return to_float(c.get())
 
 
 # %% solution-2

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import cudatut as ct
+from cudatut.book.tensor.gemm.addresses import address
 
 try:
     import cuda.bindings.driver as driver
@@ -311,21 +312,17 @@ def prepare(a: Any, b: Any, c: Any, shape: Shape = SHAPE) -> Callable[[], None]:
             f"product is {m} x {n} x {k}"
         )
     function = compiled(shape, ct.device().sm_count // shape.cluster)
-    addresses = [_pointer(_address(x)) for x in (a, b, c)]
+    pointers = [_pointer(x) for x in (a, b, c)]
     extents = [cutlass.Int32(x) for x in (m, n, k)]
     stream = driver.CUstream(0)
 
     def run() -> None:
-        function(*addresses, *extents, stream)
+        function(*pointers, *extents, stream)
 
     run.out, run.kept = c, (a, b)  # an address keeps nothing alive
     return run
 
 
-def _pointer(address: int):
-    space = cute.AddressSpace.gmem
-    return cute.runtime.make_ptr(BF16, address, space, assumed_align=16)
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]
+def _pointer(array: Any):
+    at, space = address(array), cute.AddressSpace.gmem
+    return cute.runtime.make_ptr(BF16, at, space, assumed_align=16)

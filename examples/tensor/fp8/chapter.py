@@ -43,9 +43,10 @@ print(f"of the fp32 product it misses {100 * lost.std() / c.get().std():.1f} %")
 # one scale needs no map: two maps stay empty.
 
 # %% launch
-sums = "TwoLevels<256,128,false>"
 kernel = ct.Kernel(
-    "tensor/gemm/fp8.cu", f"fp8_product<{sums},float,4,2,2>", arch="sm_90a"
+    "tensor/gemm/fp8.cu",
+    "fp8_product<TwoLevels<256,128,false>,float,4,2,2>",
+    arch="sm_90a",
 )
 maps = [ct.tensor_map(x.codes, (128, 128), swizzle=128) for x in (a, b)]
 maps += [bytes(128), bytes(128)]
@@ -268,7 +269,7 @@ ct.table(
 # The times.
 
 # %% bench
-from cudatut.book.rivals import lt
+from cudatut.book.rivals import cublaslt
 from cudatut.book.measure.sustained import sustained
 
 side = 4096
@@ -286,7 +287,7 @@ def operands(side, scales):
 
 def searched(a, b, c, fast):
     """The fastest of what cublasLt offers."""
-    return lt.fastest(
+    return cublaslt.fastest(
         a.codes,
         b.codes,
         c,

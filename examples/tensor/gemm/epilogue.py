@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.tensor.gemm.addresses import address
 
 MOST = 1 << 33  # elements: the kernel counts pieces of eight in an int
 ACTIVATIONS = {
@@ -120,4 +121,4 @@ def _words(array: Any) -> np.uint64:
     """The kernel takes 16 bytes at a time; null where there is nothing."""
     if array is None:
         return np.uint64(0)
-    return np.uint64(array.__cuda_array_interface__["data"][0])
+    return np.uint64(address(array))

@@ -18,6 +18,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.rivals import torch_rival
 from cudatut.book.tensor.gemm import rounds
+from cudatut.book.tensor.gemm.addresses import address
 
 SOURCE, QUANTIZE = "tensor/gemm/fp8.cu", "tensor/gemm/fp8_quantize.cu"
 ROWS, DEPTH, BLOCK = 128, 128, 128
@@ -86,7 +87,7 @@ def quantizer(x: Any, by: str = "tensor") -> Callable[[], None]:
         )
     element, fours = TYPES[of_x.dtype], x.size // 4
     codes = ct.empty((rows, columns), "uint8")
-    words = np.uint64(_address(codes))  # the same memory, four codes to a word
+    words = np.uint64(address(codes))  # the same memory, four codes to a word
     if by == "tensor":
         most, scales = ct.empty(1, "float32"), ct.empty(1, "float32")
         grid = min(ct.cdiv(fours, 256), 16 * ct.device().sm_count)
@@ -202,7 +203,7 @@ def prepare(
     ]
     work = Work(
         m, n, k, group or 16 // tile.cluster,
-        _address(a.scales), _address(b.scales), _address(c),
+        address(a.scales), address(b.scales), address(c),
     )  # fmt: skip
     tiles = ct.cdiv(m, ROWS * tile.cluster) * ct.cdiv(n, tile.columns)
     clusters = rounds.workers(tiles, ct.device().sm_count // tile.cluster)
@@ -235,14 +236,8 @@ def rival(a: Scaled, b: Scaled, c: Any, fast: bool) -> Any:
             x, y.t(), sx, sy, out_dtype=out.dtype, use_fast_accum=fast, out=out
         )
 
-    run = torch_rival.rival(ready, a.codes, b.codes, a.scales, b.scales, c)
-    if run:
-        run.vendor = True
-    return run
+    arrays = a.codes, b.codes, a.scales, b.scales, c
+    return torch_rival.rival(ready, *arrays, vendor=True)
 
 
 # --8<-- [end:rival]
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]

@@ -17,10 +17,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from cudatut.book.tensor.gemm import rounds
-from cudatut.book.tensor.gemm.epilogue import Epilogue
 
 import cudatut as ct
+from cudatut.book.tensor.gemm import rounds
+from cudatut.book.tensor.gemm.addresses import address
+from cudatut.book.tensor.gemm.epilogue import Epilogue
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/ladder/final.cu", 128, 64, 2
 TYPES = {"uint16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
@@ -307,8 +308,8 @@ def prepare(
     extra, kept = _extra(epilogue, c, beta, mapped)
     work = _Work(
         m, n, n, group or group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
-        plan.share, mapped, alpha, beta, _address(c), _address(space),
-        _address(flags), _address(a), _address(b), k,
+        plan.share, mapped, alpha, beta, address(c), address(space),
+        address(flags), address(a), address(b), k,
         *extra,
     )  # fmt: skip
     function = kernel(
@@ -344,18 +345,14 @@ def _extra(
     if beta and mapped and epilogue.by_tma and _aligned(residual):
         box = ct.tensor_map(residual, (64, 64), swizzle=128)
         table = ct.to_device(np.frombuffer(box, "uint8").copy())
-    bias = 0 if epilogue.bias is None else _address(epilogue.bias)
-    where = 0 if table is None else _address(table)
-    return (bias, _address(residual), where, epilogue.scale), table
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]
+    bias = 0 if epilogue.bias is None else address(epilogue.bias)
+    where = 0 if table is None else address(table)
+    return (bias, address(residual), where, epilogue.scale), table
 
 
 def _aligned(array: Any) -> bool:
     """Whether rows begin at multiples of 16 bytes, as tensor maps need them."""
-    return array.shape[1] % 8 == 0 and _address(array) % 16 == 0
+    return array.shape[1] % 8 == 0 and address(array) % 16 == 0
 
 
 def _unaligned(a: Any, b: Any) -> list:
@@ -379,7 +376,7 @@ def _padded(arrays: list, stream: Any) -> tuple[dict[int, Any], Callable]:
         wide[id(array)] = copy
         # The kernel takes the 16 bytes of a piece as four words.
         arguments += [
-            np.uint64(_address(array)), np.uint64(_address(copy)), rows,
+            np.uint64(address(array)), np.uint64(address(copy)), rows,
             columns,
         ]  # fmt: skip
     if len(arrays) == 1:

@@ -20,6 +20,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.measure import graphs
 from cudatut.book.rivals import torch_rival
+from cudatut.book.tensor.gemm.addresses import address
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/gemm/grouped.cu", 128, 64, 2
 MOST_GROUPS = 384  # a thread of the block counts the tiles of each
@@ -175,7 +176,7 @@ def prepare(
     products = expected(rows, groups, n, k)
     tile = options.tile or choose(products, ct.device().sm_count)
     flat = weights.reshape(groups * n, k)  # B of group g begins in row g n
-    table = [Group(_address(out), 0, n, k, 0, g * n) for g in range(groups)]
+    table = [Group(address(out), 0, n, k, 0, g * n) for g in range(groups)]
     maps = [
         ct.tensor_map(x, (64, DEPTH), swizzle=128),
         ct.tensor_map(flat, (tile.columns, DEPTH), swizzle=128),
@@ -218,7 +219,7 @@ def prepare_list(
     for number, (a, b, c) in enumerate(some):
         maps.append(ct.tensor_map(a, (64, DEPTH), swizzle=128))
         maps.append(ct.tensor_map(b, (tile.columns, DEPTH), swizzle=128))
-        table.append(Group(_address(c), len(a), *b.shape, 2 * number, 0))
+        table.append(Group(address(c), len(a), *b.shape, 2 * number, 0))
     return _launch(tile, maps, table, sizes, options, kept=some)
 
 
@@ -251,8 +252,8 @@ def _launch(
     sms = ct.device().sm_count
     order = max(1, round((sms * tile.columns / ROWS) ** 0.5))
     work = Work(
-        *map(_address, on_gpu), 0 if ends is None else _address(ends),
-        _address(taken) if options.by_demand else 0, len(table), rows,
+        *map(address, on_gpu), 0 if ends is None else address(ends),
+        address(taken) if options.by_demand else 0, len(table), rows,
         options.order or order,
     )  # fmt: skip
     function = kernel(tile)
@@ -278,30 +279,36 @@ def _launch(
 
 # --8<-- [start:rivals]
 def loop(x: Any, weights: Any, ends: Sequence[int], out: Any, graph=False):
-    """torch.mm, and so cuBLAS, for one group after the other, as a contestant
-    of ct.bench; graph: all launches recorded in a CUDA graph. ends: on the
-    host, which has to know them.
+    """`loop_list` for the groups of `prepare`. ends: on the host, which has to
+    know them.
+    """
+    groups = enumerate(zip([0, *ends], ends))
+    some = [
+        (x[first:end], weights[g], out[first:end])
+        for g, (first, end) in groups
+        if end > first
+    ]
+    return loop_list(some, graph)
+
+
+def loop_list(products: Sequence[tuple[Any, Any, Any]], graph=False):
+    """c = a b^T for one (a, b, c) after the other by torch.mm, and so cuBLAS,
+    as a contestant of ct.bench; graph: all launches recorded in a CUDA graph.
     """
 
-    def ready(torch, x, w, out):
-        some = [
-            (x[first:end], w[g].t(), out[first:end])
-            for g, (first, end) in enumerate(zip([0, *ends], ends))
-            if end > first
-        ]
+    def ready(torch, *tensors):
+        three = list(zip(*[iter(tensors)] * 3))
 
         def call():
-            for a, b, c in some:
-                torch.mm(a, b, out=c)
+            for a, b, c in three:
+                torch.mm(a, b.t(), out=c)
 
         if graph:
             return graphs.torch_recorded(torch, call)
         return call
 
-    run = torch_rival.rival(ready, x, weights, out)
-    if run:
-        run.vendor = True
-    return run
+    arrays = (array for product in products for array in product)
+    return torch_rival.rival(ready, *arrays, vendor=True)
 
 
 def torch_grouped(x: Any, weights: Any, ends: Any):
@@ -317,7 +324,3 @@ def torch_grouped(x: Any, weights: Any, ends: Any):
 
 
 # --8<-- [end:rivals]
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from cudatut.book.tensor.gemm import gemm
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.tensor.gemm.addresses import address
 
 SOURCE, DEPTH = "tensor/gemm/tf32.cu", 32
 
@@ -113,8 +114,8 @@ def prepare(
     flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
     work = _Work(
         m, n, group or gemm.group_for(tile, sms), ct.cdiv(k, DEPTH),
-        plan.whole, plan.share, boxes, _address(c), _address(space),
-        _address(flags),
+        plan.whole, plan.share, boxes, address(c), address(space),
+        address(flags),
     )  # fmt: skip
     function = kernel(tile)
 
@@ -143,7 +144,3 @@ def error_bound(k: int) -> float:
     """
     cut, u = 2.0**-10, float(np.finfo("float32").eps)
     return 2 * cut + cut * cut + 1.01 * k * u / (1 - k * u)
-
-
-def _address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0]

@@ -16,9 +16,7 @@
 # %% setup
 import numpy as np
 
-from cudatut.book.measure import graphs
 from cudatut.book.numbers.bf16 import to_bf16, to_float
-from cudatut.book.rivals import torch_rival as rivals
 from cudatut.book.tensor.gemm import grouped_product as grouped
 from cudatut.book.tensor.grouped import routing
 
@@ -68,35 +66,14 @@ for tile in grouped.TILES:
 some = different(COUNT, LARGEST, routing.random_matrix)
 flops = sum(2 * a.shape[0] * a.shape[1] * b.shape[0] for a, b, _ in some)
 
-
-def loop_of(products, graph):
-    """torch.mm, one product after the other."""
-
-    def ready(torch, *tensors):
-        three = list(zip(*[iter(tensors)] * 3))
-
-        def call():
-            for a, b, c in three:
-                torch.mm(a, b.t(), out=c)
-
-        if graph:
-            return graphs.torch_recorded(torch, call)
-        return call
-
-    run = rivals.rival(ready, *(y for three in products for y in three))
-    if run:
-        run.vendor = True
-    return run
-
-
 ct.bench(
     {
         "one launch": grouped.prepare_list(some),
         "one launch, dealt": grouped.prepare_list(
             some, Options(by_demand=False)
         ),
-        "loop": loop_of(some, False),
-        "loop, as a graph": loop_of(some, True),
+        "loop": grouped.loop_list(some),
+        "loop, as a graph": grouped.loop_list(some, graph=True),
     },
     flops=flops,
     rounds=25,

@@ -18,38 +18,9 @@
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import exact
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 from cudatut.book.tensor.attention import flash_hopper
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
-
-
-def attention(q, keys, values, causal=False):
-    """Of one sequence, in float64; also the mean of |values|, weighted."""
-    q, keys, values = (to_float(x) for x in (q, keys, values))
-    q_len, heads, d = q.shape
-    k_len, kv_heads = keys.shape[:2]
-    at = np.arange(q_len)[:, None] + k_len - q_len
-    seen = np.arange(k_len) <= at if causal else at > -k_len - q_len
-    seen = np.broadcast_to(seen, (q_len, k_len))
-    out, mean = np.zeros((2, q_len, heads, d))
-    some = seen.any(axis=1)  # others see no key, and get zeros
-    for head in range(heads):
-        group = head // (heads // kv_heads)
-        s = q[:, head] @ keys[:, group].T * d**-0.5
-        s[~seen] = -np.inf
-        p = np.exp(s[some] - s[some].max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        out[some, head] = p @ values[:, group]
-        mean[some, head] = p @ abs(values[:, group])
-    return out, mean
-
 
 # 300 queries are the last tokens of 500. 8 heads share 2 of keys and values.
 rng = ct.rng(0)
@@ -59,13 +30,12 @@ out = ct.empty(q.shape, "uint16")
 on_gpu = [ct.to_device(x) for x in (q, keys, values)]
 flash_hopper.attention(*on_gpu, out, causal=True)
 
-expected, mean = attention(q[0], keys[0], values[0], causal=True)
+expected, mean = exact.attention(q[0], keys[0], values[0], causal=True)
 ct.check(
     to_float(out.get()[0]),
     expected,
-    rtol=1.05 / 256,
-    atol=1.05 / 256 * float(mean.max()) + 1e-5,
     name="300 queries, 500 keys",
+    **exact.bounds(mean),
 )
 
 # %% [markdown]
@@ -89,7 +59,7 @@ out = ct.empty((q_len, d), "uint16")
 # mask; in turns, and with the softmax under products; nothing else.
 kernel = ct.Kernel(
     "tensor/attention/flash_hopper.cu",
-    "flash_hopper<64,2,128,2,2,false,true,true,1,false,false>",
+    "flash_hopper<64,2,128,2,2,false,true,true>",
     arch="sm_90a",
 )
 tiles = ct.cdiv(q_len, 2 * 64)  # of queries, which blocks draw
@@ -106,13 +76,12 @@ kernel(
     none, grid=min(tiles, ct.device().sm_count), block=3 * 128, shared=shared,
 )  # fmt: skip
 
-expected, mean = attention(*(x.reshape(-1, 1, d) for x in one_head))
+expected, mean = exact.attention(*(x.reshape(-1, 1, d) for x in one_head))
 ct.check(
     to_float(out.get()),
     expected[:, 0],
-    rtol=1.05 / 256,
-    atol=1.05 / 256 * float(mean.max()) + 1e-5,
     name="launched by hand",
+    **exact.bounds(mean),
 )
 
 # %% [markdown]
@@ -186,15 +155,14 @@ def compare(q_len, k_len, heads, kv_heads, d, causal):
     out = ct.empty(q.shape, "uint16")
     on_gpu = [ct.to_device(x) for x in (q, keys, values)]
     flash_hopper.attention(*on_gpu, out, causal=causal)
-    pairs = [attention(*x, causal) for x in zip(q, keys, values)]
+    pairs = [exact.attention(*x, causal) for x in zip(q, keys, values)]
     expected, mean = (np.stack(x) for x in zip(*pairs))
     label = f"D = {d}, {q_len} queries, {k_len} keys"
     ct.check(
         to_float(out.get()),
         expected,
-        rtol=1.05 / 256,
-        atol=1.05 / 256 * float(mean.max()) + 1e-5,
         name=f"{label}, causal" if causal else label,
+        **exact.bounds(mean),
     )
 
 
@@ -209,10 +177,9 @@ for q_len, k_len in zip(SHAPES[::2], SHAPES[1::2]):
 
 # %% bench
 import functools
-import importlib.util
 
-from cudatut.book.rivals import sdpa
-from cudatut.book.rivals import torch_rival
+from cudatut.book.measure import spread
+from cudatut.book.rivals import fa3, sdpa
 
 flash = flash_hopper.flash
 
@@ -224,20 +191,6 @@ def arrays(d, length, tokens=16384):
     rng = ct.rng(d)
     three = (to_bf16(rng.standard_normal(shape, "float32")) for _ in range(3))
     return *(ct.to_device(x) for x in three), ct.empty(shape, "uint16")
-
-
-def fa3(q, keys, values, causal):
-    """FlashAttention-3, from the package fa3-fwd."""
-    for module, package in (("fa3_fwd_interface", "fa3-fwd"), ("einops",) * 2):
-        if importlib.util.find_spec(module) is None:
-            return ct.vendor.Missing(f"the package {package} is not installed")
-
-    def prepare(torch, *tensors):
-        from fa3_fwd_interface import flash_attn_func
-
-        return lambda: flash_attn_func(*tensors, causal=causal)
-
-    return torch_rival.rival(prepare, q, keys, values)
 
 
 def ours(q, keys, values, out, causal, **options):
@@ -256,7 +209,7 @@ def contestants(four, causal):
             "FLASH_ATTENTION", q, keys, values, causal
         ),
         "cuDNN": sdpa.rival("CUDNN_ATTENTION", q, keys, values, causal),
-        "FlashAttention-3": fa3(q, keys, values, causal),
+        "FlashAttention-3": fa3.rival(q, keys, values, causal),
         "flash.cu": functools.partial(
             flash.contiguous, q, keys, values, out, causal=causal
         ),
@@ -310,7 +263,7 @@ for d in (128, 64):
             four = arrays(d, length)
             runs = contestants(four, causal)
             runs = {name: runs[name] for name in (*BESIDE, "flash_hopper.cu")}
-            found = torch_rival.medians(runs, 15)
+            found = spread.medians(runs, 15)
             work = flops(four, causal)
             mask = "causal" if causal else "no mask"
             by_length[f"D = {d}, {mask}, {length} tokens"] = {
@@ -355,7 +308,7 @@ for d in (128, 64):
         if (other != plan or not WITHOUT[name])  # else it is the plan's
         and (d == 128 or other.cluster == 1)
     }
-    for name, us in torch_rival.medians(runs, 15).items():
+    for name, us in spread.medians(runs, 15).items():
         column = f"D = {d}"
         worth.setdefault(name, {})[column] = flops(four, False) / us / 1e6
 if worth:

@@ -33,15 +33,10 @@ OPS = {
 
 def main_loop(code):
     """The shortest loop that holds products and exponentials."""
-    found = [
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
-    ]
     return min(
         (
             loop
-            for loop in found
+            for loop in loops.loops_of(code)
             if any(i.op == "HGMMA" for i in loop)
             and any(i.name.startswith("MUFU.EX2") for i in loop)
         ),

@@ -24,11 +24,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.measure.some_rows import some_rows
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import torch_rival
 
 BOX = 64 * 64 * 2  # bytes
-_SAMPLE = 64  # rows that are compared of a large C
 
 
 class Gemm:
@@ -54,13 +54,8 @@ class Gemm:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Rows of C that are compared: all of a small one, or one of every band of a large one, and the last."""
-        if max(self.m, self.n, self.k) <= 1024:
-            return np.arange(self.m)
-        bands = np.linspace(0, self.m, min(_SAMPLE, self.m) + 1).astype(int)
-        return np.unique(
-            [*ct.rng(1).integers(bands[:-1], bands[1:]), self.m - 1]
-        )
+        """Rows of C that are compared."""
+        return some_rows(self.m, self.n, self.k)
 
     @cached_property
     def reference(self) -> tuple[np.ndarray, float]:
@@ -205,12 +200,11 @@ def refuses(rung: ct.Rung, m: int, n: int, k: int, **_) -> str | None:
 
 def cublas(a, b, c) -> Callable[[], object] | None:
     """cuBLAS through PyTorch: C = A B. It is the vendor's, so ratios are to it."""
-    run = torch_rival.rival(
-        lambda torch, x, y, out: lambda: torch.matmul(x, y, out=out), a, b, c
+    return torch_rival.rival(
+        lambda torch, x, y, out: lambda: torch.matmul(x, y, out=out),
+        *(a, b, c),
+        vendor=True,
     )
-    if run:
-        run.vendor = True
-    return run
 
 
 @lru_cache(maxsize=4)

@@ -41,6 +41,7 @@ ct.check(np.array(found), np.array(wanted), name="passes")
 # %% given-2
 import numpy as np
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 KERNEL = """
 #include "tensor/ladder/warps.cuh"
@@ -82,10 +83,6 @@ extern "C" __global__ void __launch_bounds__(256)
 """
 
 
-def to_bf16(x):
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
-
-
 def product(a, w):
     (m, k), n = a.shape, w.shape[0]
     c = ct.to_device(np.zeros((m, n), "uint16"))
@@ -94,7 +91,7 @@ def product(a, w):
     kernel = ct.Kernel(head + LOAD + KERNEL, "gemm_nt")
     grid = ct.cdiv(n, 128), ct.cdiv(m, 128)
     kernel(*on_gpu, c, m, n, k, grid=grid, block=256)
-    return (c.get().astype("uint32") << 16).view("float32")
+    return to_float(c.get())
 
 
 # %% solution-2

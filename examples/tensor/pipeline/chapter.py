@@ -15,16 +15,7 @@
 import numpy as np
 
 import cudatut as ct
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
-
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 m, n, k = 1000, 1200, 800
 a = to_bf16(ct.rng(0).standard_normal((m, k)))

@@ -76,10 +76,7 @@ ct.check(np.array(seen), np.arange(23), name="steps in order, 5 stages")
 # %% given-2
 import numpy as np
 import cudatut as ct
-
-
-def to_bf16(x):
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 
 def product(a, b, changes):
@@ -102,7 +99,7 @@ def product(a, b, changes):
     shared = 4 * ((192 + 192) * 128 + 16)
     grid = ct.cdiv(n, 192), ct.cdiv(m, 192)
     kernel(*maps, c, m, n, k, grid=grid, block=threads, shared=shared)
-    return (c.get().astype("uint32") << 16).view("float32")
+    return to_float(c.get())
 
 
 # %% solution-2

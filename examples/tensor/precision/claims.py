@@ -14,6 +14,7 @@
 # %% setup
 import numpy as np
 
+from cudatut.book.numbers.bf16 import to_bf16
 from cudatut.book.rivals import cublas_types
 import cudatut as ct
 
@@ -22,14 +23,6 @@ rng = ct.rng(0)
 host_a, host_b = (rng.random((n, n), "float32") * 2 - 1 for _ in range(2))
 a, b = ct.to_device(host_a), ct.to_device(host_b)
 c = ct.empty((n, n), "float32")
-
-
-def to_bf16(x):
-    """Rounded to nearest; bf16 travels as uint16."""
-    words = x.view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
 short_a, short_b = ct.to_device(to_bf16(host_a)), ct.to_device(to_bf16(host_b))
 runs = {
     "fp32": ct.vendor.gemm(a, b, c),

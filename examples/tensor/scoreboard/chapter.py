@@ -15,19 +15,10 @@
 
 # %% program
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
 
 from cudatut.book.tensor.ladder import ladder
 from cudatut.book.tensor.gemm import gemm  # how the final kernel is launched
-
-
-def to_bf16(x):  # rounded to nearest; bf16 travels as uint16
-    words = x.astype("float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32").astype("float64")
-
 
 n = 1000
 a = to_bf16(ct.rng(0).standard_normal((n, n)))
@@ -65,7 +56,7 @@ ct.check(
 # %% setup
 import itertools
 
-from cudatut.book.rivals import lt
+from cudatut.book.rivals import cublaslt
 from cudatut.book.tensor.ladder.ladder import LADDER, Gemm
 
 SMS = ct.device().sm_count
@@ -157,7 +148,7 @@ finals = {}
 for n in LARGE:
     problem = problems[n]
     ct.poison(problem.c)
-    found = lt.fastest(problem.a, problem.b, problem.c, "bf16")
+    found = cublaslt.fastest(problem.a, problem.b, problem.c, "bf16")
     if found:
         found()
         problem.compare(f"cublasLt, n = {n}")

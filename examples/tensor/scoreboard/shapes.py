@@ -13,16 +13,16 @@
 
 # %% setup
 import math
-import random
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
-from cudatut.book.published.shapes import SHAPES
-from cudatut.book.tensor.gemm import gemm
-from cudatut.book.rivals import lt
 import numpy as np
-from cudatut.book.tensor.ladder.ladder import LADDER, Gemm
 
 import cudatut as ct
+from cudatut.book.measure import spread
+from cudatut.book.published.shapes import SHAPES
+from cudatut.book.rivals import cublaslt
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.tensor.ladder.ladder import LADDER, Gemm
 
 SMS = ct.device().sm_count
 shortened = 1  # a tool sees few of them, with each extent divided by more
@@ -74,12 +74,11 @@ contests = {}
 for m, n, k in shapes:
     problem = Gemm(m, n, k)
     problem.check(LADDER["final"])
-    runs = {
+    contests[m, n, k] = {
         "final": problem.launcher(LADDER["final"]),
         **problem.vendors(),
-        "cublasLt": lt.fastest(problem.a, problem.b, problem.c, "bf16"),
+        "cublasLt": cublaslt.fastest(problem.a, problem.b, problem.c, "bf16"),
     }
-    contests[m, n, k] = {name: run for name, run in runs.items() if run}
 
 # %% [markdown]
 # All take turns, with a clean L2 cache before each run.
@@ -87,11 +86,7 @@ for m, n, k in shapes:
 # %% contest
 times = {}
 if not ct.tool.running():
-    for shape, runs in contests.items():
-        for run in runs.values():
-            run()  # once: cuBLAS loads a kernel when it first needs it
-        found = ct.take_turns(runs, 25, random.Random(0))
-        times[shape] = {name: median(some) for name, some in found.items()}
+    times = {shape: spread.medians(runs) for shape, runs in contests.items()}
 rated = [shape for shape in times if "cuBLAS" in times[shape]]
 ratios = {s: times[s]["cuBLAS"] / times[s]["final"] for s in rated}
 if ratios:
@@ -139,13 +134,9 @@ def beside_cublas(shapes):
         problem = Gemm(m, n, k)
         problem.check(LADDER["final"])
         runs = {"final": problem.launcher(LADDER["final"]), **problem.vendors()}
-        runs = {name: run for name, run in runs.items() if run}
-        if ct.tool.running() or len(runs) < 2:
-            continue
-        for run in runs.values():
-            run()
-        taken = ct.take_turns(runs, 25, random.Random(0))
-        found[m, n, k] = median(taken["cuBLAS"]) / median(taken["final"])
+        us = spread.medians(runs)
+        if len(us) == 2:
+            found[m, n, k] = us["cuBLAS"] / us["final"]
     return found
 
 

@@ -13,11 +13,9 @@
 # take it as k x n.
 
 # %% setup
-from cudatut.book.rivals import cublas_tf32
-from cudatut.book.rivals import cublas_types
+from cudatut.book.rivals import cublas_types, cublaslt
 from cudatut.book.tensor.gemm import fp8_product as fp8
 from cudatut.book.tensor.gemm import gemm
-from cudatut.book.rivals import lt
 import numpy as np
 from cudatut.book.tensor.gemm import tf32_product as tf32
 from cudatut.book.numbers.bf16 import to_bf16
@@ -94,7 +92,7 @@ for side in SIDES:
         {
             "ours": one.launcher(LADDER["final"]),
             **one.vendors(),
-            "cublasLt": lt.fastest(one.a, one.b, one.c, "bf16"),
+            "cublasLt": cublaslt.fastest(one.a, one.b, one.c, "bf16"),
         },
     )
 
@@ -111,7 +109,7 @@ for side in SIDES:
         {
             "ours": gemm.prepare(a, b, c),
             "cuBLAS": cublas(a, b, c),
-            "cublasLt": lt.fastest(a, b, c, "fp16"),
+            "cublasLt": cublaslt.fastest(a, b, c, "fp16"),
         },
     )
 
@@ -124,8 +122,8 @@ for side in SIDES:
         side,
         {
             "ours": tf32.prepare(a, b, c, transpose_b=True),
-            "cuBLAS": cublas_tf32.transposed(a, b, c),
-            "cublasLt": lt.fastest(a, b, c, "tf32", transpose_b=True),
+            "cuBLAS": cublas_types.tf32(a, b, c, transpose_b=True),
+            "cublasLt": cublaslt.fastest(a, b, c, "tf32", transpose_b=True),
             "ours, B is k x n": tf32.prepare(a, b, c),
             "cuBLAS, B is k x n": cublas_types.tf32(a, b, c),
         },
@@ -146,7 +144,7 @@ for side in SIDES:
             {
                 "ours": fp8.prepare(a, b, c, levels),
                 "cuBLAS": fp8.rival(a, b, c, fast),
-                "cublasLt": lt.fastest(
+                "cublasLt": cublaslt.fastest(
                     a.codes,
                     b.codes,
                     c,

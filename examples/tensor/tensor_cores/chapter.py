@@ -385,11 +385,7 @@ if table:
 # The main loop of wmma_direct: of all loops the shortest with most products.
 if not ct.tool.running():
     code = loops.disassemble(direct)
-    turns = [
-        loops.count((i, 1) for i in code if b.target <= i.address <= b.address)
-        for b in code
-        if b.target is not None and b.target < b.address
-    ]
+    turns = [loops.count((i, 1) for i in loop) for loop in loops.loops_of(code)]
     turn = max(turns, key=lambda one: (one["HMMA"], -one.total()))
     loads = sum(count for op, count in turn.items() if op.startswith("LDG"))
     known = {"HMMA": turn["HMMA"], "LDG": loads, "MOVM": turn["MOVM"]}

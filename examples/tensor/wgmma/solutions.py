@@ -45,14 +45,7 @@ ct.check(found, host, name="the box, element by element")
 # %% given-2
 import numpy as np
 import cudatut as ct
-
-
-def to_bf16(x):
-    return (x.astype("float32").view("uint32") >> 16).astype("uint16")
-
-
-def to_float(bits):
-    return (bits.astype("uint32") << 16).view("float32")
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 
 def product(a, w):

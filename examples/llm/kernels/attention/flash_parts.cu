@@ -6,7 +6,7 @@
 //   merge_parts   adds up the parts of each tile
 //
 // requires: sm_80
-#include "flash.cuh"
+#include "flash_step.cuh"
 #include "ptx/overlap.cuh"
 
 // --8<-- [start:deal]
@@ -76,14 +76,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                 const float* __restrict__ scales,
                 float* __restrict__ partials) {
   constexpr bool FP8 = sizeof(Cache) == 1;
-  // As in flash.cu: MT tiles of 16 queries of a warp, NT tiles of 8 keys;
-  // queries stay in registers if there are enough.
-  constexpr int MT = BM / (16 * WARPS), NT = BN / 8;
-  constexpr int THREADS = WARPS * 32, TILE = BN * D * 2;  // bytes
-  constexpr bool KEEP =
-      MT * (D / 4 + D / 2 + BN / 2) + 75 <= 65536 / (THREADS * BLOCKS);
-  static_assert(D % 16 == 0 && BN % 16 == 0 && BM == MT * 16 * WARPS, "tiles");
-  static_assert((BM & (BM - 1)) == 0 && BN <= THREADS, "tiles");
+  using T = Tiles<D, BM, BN, WARPS, BLOCKS>;
+  constexpr int MT = T::MT, THREADS = T::THREADS, TILE = T::TILE;
   extern __shared__ __align__(128) unsigned char shared[];
   const unsigned of_q = shared_address(shared), of_k = of_q + BM * D * 2,
                  of_v = of_k + 2 * TILE;
@@ -142,24 +136,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   wait_for_copies();
   __syncthreads();
 
-  // Where this lane reads in 16 rows of a tile: see flash.cu.
-  const unsigned lane_at = Layout<D>::place(lane % 16, lane / 16);
-  const unsigned key_at =
-      Layout<D>::place(lane % 8 + lane / 16 * 8, lane / 8 % 2);
-  const unsigned q_at = of_q + warp * (16 * MT) * (D * 2);
-  unsigned kept[KEEP ? D / 16 : 1][MT][4];
-  if (KEEP) {
-#pragma unroll
-    for (int kk = 0; kk < D / 16; ++kk)
-#pragma unroll
-      for (int i = 0; i < MT; ++i)
-        ldmatrix(kept[kk][i],
-                 q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
-  }
-  float base[MT][2], sum[MT][2] = {}, o[MT][D / 8][4] = {};
-#pragma unroll
-  for (int i = 0; i < MT; ++i) base[i][0] = base[i][1] = LOWEST;
-
+  Warp<T, D, BN> results(of_q, warp, lane);
   int stage = 0;
 #pragma unroll 1
   for (; step < steps; ++step, stage ^= 1) {
@@ -176,79 +153,14 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     }
     const int key = step * BN;
     if (key < end) {
-      const unsigned k_at = of_k + (FP8 ? 0 : stage * TILE),
-                     v_at = of_v + (FP8 ? 0 : stage * TILE);
-      const auto load_queries = [&](unsigned (&a)[MT][4], int kk) {
-#pragma unroll
-        for (int i = 0; i < MT; ++i) {
-          if (KEEP) {
-#pragma unroll
-            for (int w = 0; w < 4; ++w) a[i][w] = kept[kk][i][w];
-          } else {
-            ldmatrix(a[i],
-                     q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
-          }
-        }
-      };
-      const auto load_keys = [&](unsigned (&b)[4], int kk, int n) {
-        ldmatrix(b, k_at + Layout<D>::right(key_at, kk) + n * 8 * (D * 2));
-      };
-      float s[MT][NT][4] = {};
-      unsigned a[2][MT][4], b[2][4];
-      load_queries(a[0], 0);
-      load_keys(b[0], 0, 0);
-#pragma unroll
-      for (int at = 0; at < D / 16 * (NT / 2); ++at) {
-        const int kk = at / (NT / 2), n = at % (NT / 2) * 2, next = at + 1;
-        if (n == 0 && kk + 1 < D / 16) load_queries(a[(kk + 1) % 2], kk + 1);
-        if (next < D / 16 * (NT / 2))
-          load_keys(b[next % 2], next / (NT / 2), next % (NT / 2) * 2);
-#pragma unroll
-        for (int i = 0; i < MT; ++i) {
-          mma(s[i][n], a[kk % 2][i], b[at % 2][0], b[at % 2][1]);
-          mma(s[i][n + 1], a[kk % 2][i], b[at % 2][2], b[at % 2][3]);
-        }
-      }
+      const unsigned at = FP8 ? 0 : stage * TILE;
+      float s[MT][T::NT][4] = {};
+      results.multiply(s, of_k + at);
       if (key + BN > whole)  // only tiles at an edge are masked
         mask(s, ahead + my_top + lane / 4, key + lane % 4 * 2, 1 << 30, 0,
              k_len);
-      float factor[MT][2];
-      if (raise_bases(s, power, base, factor)) {
-#pragma unroll
-        for (int i = 0; i < MT; ++i) {
-          sum[i][0] *= factor[i][0], sum[i][1] *= factor[i][1];
-#pragma unroll
-          for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-            for (int e = 0; e < 4; ++e) o[i][n][e] *= factor[i][e / 2];
-        }
-      }
-#pragma unroll
-      for (int kk = 0; kk < BN / 16; ++kk) {
-        unsigned a[MT][4];
-#pragma unroll
-        for (int i = 0; i < MT; ++i) {
-#pragma unroll
-          for (int w = 0; w < 4; ++w) {
-            const float* const x = s[i][kk * 2 + w / 2] + w % 2 * 2;
-            const float p = power_of_two(x[0] * power - base[i][w % 2]),
-                        r = power_of_two(x[1] * power - base[i][w % 2]);
-            sum[i][w % 2] += p + r;
-            a[i][w] = pack(p, r);
-          }
-        }
-#pragma unroll
-        for (int n = 0; n < D / 8; n += 2) {
-          unsigned b[4];
-          ldmatrix_turned(
-              b, v_at + Layout<D>::right(lane_at, n / 2) + kk * 16 * (D * 2));
-#pragma unroll
-          for (int i = 0; i < MT; ++i) {
-            mma(o[i][n], a[i], b[0], b[1]);
-            mma(o[i][n + 1], a[i], b[2], b[3]);
-          }
-        }
-      }
+      results.rescale(s, power);
+      results.add(s, power, of_v + at);
     }
     wait_for_copies();
     __syncthreads();
@@ -258,9 +170,10 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   const Item<BM, BN> now(work, starts, lengths, number / parts, parts);
   const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
   if (now.count == 1) {
-    store_results<true>(o, base, sum, by_scale, my_top + lane / 4, now.q_start,
-                        now.q_len, out + (long long)head * d, out_stride, d,
-                        lse, heads, head);
+    store_results<true>(results.o, results.base, results.sum, by_scale,
+                        my_top + lane / 4, now.q_start, now.q_len,
+                        out + (long long)head * d, out_stride, d, lse, heads,
+                        head);
     return;
   }
   // --8<-- [start:store]
@@ -270,18 +183,19 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   for (int i = 0; i < MT * 2; ++i) {
     const int line =
         warp * (16 * MT) + lane / 4 + i / 2 * 16 + i % 2 * 8;  // in the tile
-    float total = sum[i / 2][i % 2];
+    float total = results.sum[i / 2][i % 2];
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
     if (now.top + line < 0 || now.top + line >= now.q_len) continue;
     const long long row = (long long)blockIdx.x * BM + line;
-    if (lane % 4 == 0) tops[row] = make_float2(base[i / 2][i % 2], total);
+    if (lane % 4 == 0)
+      tops[row] = make_float2(results.base[i / 2][i % 2], total);
     float* const to = partials + row * D + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
       *reinterpret_cast<float2*>(to + n * 8) =
-          make_float2(o[i / 2][n][i % 2 * 2] * by_scale,
-                      o[i / 2][n][i % 2 * 2 + 1] * by_scale);
+          make_float2(results.o[i / 2][n][i % 2 * 2] * by_scale,
+                      results.o[i / 2][n][i % 2 * 2 + 1] * by_scale);
   }
   // --8<-- [end:store]
 }
