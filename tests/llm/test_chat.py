@@ -231,7 +231,6 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
     import signal
 
     from cudatut.book.llm import chat
-
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     typed = iter([TEXT, TEXT, ""])
