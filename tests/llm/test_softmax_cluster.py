@@ -14,12 +14,9 @@ from cudatut.book.llm.kernels import row_softmax
 HERE = Path(__file__).parent
 TYPES = {"float32": "float", "bf16": "__nv_bfloat16"}
 FAULTS = {  # what is left out, from which lines
-    "between": (
-        "wait_for_cluster();",
-        "  arrive();\n  wait_for_cluster();\n",
-    ),  # before parts are read
-    "end": ("wait_for_cluster();", "  wait_for_cluster();\n}\n"),
-    "block": ("__syncthreads();", "    __syncthreads();\n"),
+    "between": ("wait_for_cluster();", "  wait_for_cluster();\n  // Then those of the row"),
+    "end": ("wait_for_cluster();", "its shared memory.\n  wait_for_cluster();"),
+    "block": ("__syncthreads();", "    __syncthreads();\n    // Every warp"),
 }
 
 

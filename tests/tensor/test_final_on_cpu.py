@@ -150,7 +150,7 @@ def test_planted_faults_are_noticed(name, tmp_path):
 PTX_FAULTS = {  # the same of the words around an instruction, with B across the depth, or along it
     "row and column of a box are swapped": ("pairs", '"r"(column), "r"(row), "r"(shared_address(barrier))\n      : "memory"', '"r"(row), "r"(column), "r"(shared_address(barrier))\n      : "memory"', "results"),
     "one block gets the box of all": ("pairs", '"h"(blocks)', '"h"((unsigned short)1)', "results|deadlock|arrival|ended"),
-    "an arrival at the block of number 0": ("pairs", '"r"(rank)\n', '"r"(0)\n', "deadlock|arrival|results"),
+    "an arrival at the block of number 0": ("pairs", '"r"(rank)', '"r"(0)', "deadlock|arrival|results"),
     "bytes that nobody expects": ("pairs", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "mbarrier.arrive.shared::cta.b64 _, [%0];", "results|arrival|deadlock|copies"),
     "a wait for the other parity": ("pairs", '"r"(parity)', '"r"(parity ^ 1)', "results|deadlock|arrival|initialized"),
     "a factor across the depth is not turned": ("wide", '"n"(!A_ALONG), "n"(!B_ALONG))', '"n"(!A_ALONG), "n"(0))', "results"),
