@@ -113,7 +113,8 @@ inline void ld_shared_cluster_v2_f32(List<float, 2> words, unsigned from) {
   for (int i = 0; i < 2; ++i) std::memcpy(words.at[i], place(from) + 4 * i, 4);
 }
 
-// Fences do nothing: this machine keeps the order of all accesses.
+// Fences do nothing, since this machine keeps the order of all accesses; for
+// that of products the lanes of a warp meet.
 inline void fence_mbarrier_init_release_cluster() {}
 inline void fence_proxy_async_shared_cta() {}
 inline void fence_acq_rel_gpu() {}
