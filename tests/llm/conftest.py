@@ -1,16 +1,11 @@
-"""The part `llm` without a GPU. Its modules lie beside each other and import each other by name, as its examples do."""
+"""The part `llm` without a GPU."""
 
 import importlib.util
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(Path(__file__).parent))  # pocket.py
-sys.path.insert(0, str(ROOT / "tests" / "tensor" / "hopper_on_cpu"))  # emulator.py
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz .,春眠不觉晓处闻啼鸟"
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cudatut.paths import examples_dir
+
 SECONDS, SIZES = 2.0, 2.0
 EXTREME = [0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0xFFFF, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1]
 EXTREME += [1 << 32, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 32, (1 << 64) - 1]
@@ -216,11 +218,9 @@ def run(path, seeds, folder):
 def main():
     import tempfile
 
-    root = Path(__file__).parents[2]
-    sys.path.insert(0, str(root / "examples" / "llm"))
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     with tempfile.TemporaryDirectory() as folder:
-        kinds = run(root / "examples/llm/model/tang.gguf", range(count), Path(folder))
+        kinds = run(examples_dir() / "llm/model/tang.gguf", range(count), Path(folder))
     for how, (refused, loaded, said) in sorted(kinds.items()):
         print(f"{how:8} {refused:4} refused {loaded:4} loaded  {said[:150]}")
     print(

@@ -11,7 +11,7 @@ TEXT = "春眠不觉晓"
 
 @pytest.fixture
 def chat(tiny_path):
-    from chat import Chat
+    from cudatut.book.llm.chat import Chat
 
     return Chat(tiny_path, cpu=True)
 
@@ -78,7 +78,7 @@ def test_after_a_warm_up_no_step_of_a_conversation_is_new(chat, longest):
 
 @pytest.mark.parametrize("step", [1, 2, 7])
 def test_lines_are_broken_between_words(step):
-    from chat import wrapped
+    from cudatut.book.llm.chat import wrapped
 
     text = "a few words " * 20 + "\n\n- x " + "long" * 12 + " end\n"
     pieces = (text[i : i + step] for i in range(0, len(text), step))
@@ -89,7 +89,7 @@ def test_lines_are_broken_between_words(step):
 
 
 def test_what_the_program_says(tiny_path, monkeypatch, capsys):
-    import chat
+    from cudatut.book.llm import chat
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["chat", *words])
@@ -108,7 +108,7 @@ def test_what_the_program_says(tiny_path, monkeypatch, capsys):
 
 
 def test_a_conversation_goes_on_after_a_text_that_is_unknown(tiny_path, monkeypatch, capsys):
-    import chat
+    from cudatut.book.llm import chat
 
     typed = iter(["雪", TEXT, ""])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
@@ -145,8 +145,7 @@ def tang():
 
 def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
     """Fifty questions; the context ends at the fifth or so. Each is answered as the reference answers its prompt."""
-    from chat import Chat
-
+    from cudatut.book.llm.chat import Chat
     from cudatut.book.llm.model.reference import Reference, greedy
 
     chat, rng = Chat(tang, cpu=True, context=64), np.random.default_rng(0)
@@ -178,8 +177,7 @@ def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
 
 
 def test_an_answer_ends_where_the_context_does(tang):
-    from chat import Chat
-
+    from cudatut.book.llm.chat import Chat
     from cudatut.book.llm.engine.scheduler import Refused
 
     chat = Chat(tang, cpu=True, context=64)
@@ -194,8 +192,7 @@ def test_an_answer_ends_where_the_context_does(tang):
 
 
 def test_who_stops_reading_ends_the_answer(tang):
-    from chat import Chat
-
+    from cudatut.book.llm.chat import Chat
     from cudatut.book.llm.engine.request import State
 
     chat = Chat(tang, cpu=True, context=256)
@@ -211,8 +208,7 @@ def test_who_stops_reading_ends_the_answer(tang):
 
 
 def test_a_failed_step_ends_an_answer_and_not_the_conversation(tang):
-    from chat import Chat
-
+    from cudatut.book.llm.chat import Chat
     from cudatut.book.llm.engine.engine import StepFailed
 
     chat = Chat(tang, cpu=True, context=256)
@@ -234,8 +230,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
     import os
     import signal
 
-    import chat
-
+    from cudatut.book.llm import chat
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     typed = iter([TEXT, TEXT, ""])
@@ -270,8 +265,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
 
 
 def test_the_same_seed_gives_the_same_answer(tang):
-    from chat import Chat
-
+    from cudatut.book.llm.chat import Chat
     from cudatut.book.llm.engine.sampler import Sampling
 
     chat = Chat(tang, cpu=True, context=256)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from emulator import HERE, SOURCE, attention_headers, compiled, ended, expect, fault
+from emulator import HERE, built, ended, expect, fault
 
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 
@@ -20,31 +20,16 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
 }
 
 
-def built(plan, folder, change=lambda text: text):
+def program_of(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    kernel = (SOURCE / "flash_hopper.cu").read_text()
-    handover = (SOURCE / "handover.cuh").read_text()
-    handover = handover[handover.index("// One thread hands") :]  # not its pragma
-    kernel = change(kernel.replace('#include "handover.cuh"\n', handover))
-    kernel = kernel.replace(
-        "extern __shared__ unsigned char shared[];",
-        "unsigned char* const shared = dynamic_shared();",
-    )
-    kernel = kernel.replace("__shared__ Barrier", "static Barrier")
-    # The two blocks of a cluster each have work of their own. Barriers are known by block and address.
-    kernel = kernel.replace(
-        "__shared__ Slot<Work> work[CONSUMERS];",
-        "static Slot<Work> works[2][CONSUMERS]; auto& work = works[self->block];",
-    )
-    (folder / "flash_hopper.cu").write_text(kernel)
-    attention_headers(folder)
-    return compiled(folder, HERE / "attention.cpp", f"PLAN={plan}")
+    kernel = "tensor/attention/flash_hopper.cu"
+    return built(folder, HERE / "attention.cpp", kernel, change, PLAN=plan)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    return cache(lambda name: program_of(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, d, causal, shape, blocks, together, seed):
@@ -129,7 +114,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(PLANS["d64"], tmp_path, fault(before, after))
+    program = program_of(PLANS["d64"], tmp_path, fault(before, after))
     runs = (
         wrong(program, 64, False, (1, 300, k_len, 2, 1), 1, 2, seed)
         for k_len in (450, 60)  # with 60 keys, an item is one step

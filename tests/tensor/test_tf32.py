@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from on_gpu import Told
 
 from cudatut.book.tensor.gemm import gemm, tf32_product
 from cudatut.book.tensor.wgmma import layouts
@@ -47,7 +48,7 @@ def test_the_descriptors_read_the_factor(extent):
     [("tf32_wgmma.cuh", 8, "tf32", (64, 128, 192, 256)), ("fp8_wgmma.cuh", 32, "e4m3", (128, 192, 256))],
 )  # fmt: skip
 def test_each_instruction_names_its_registers_once_and_in_order(file, depth, type_, columns):
-    folder = examples_dir() / "tensor"
+    folder = examples_dir() / "ptx"
     names = (folder / "named_sums.cuh").read_text()
     upto = 0
     for size in (32, 64, 96, 128):  # each list goes on where the one before ends
@@ -120,10 +121,10 @@ def test_the_bound_holds_for_factors_that_are_cut_off_and_is_no_larger_than_need
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "c", "turned"),
-    [((4, 6), (6, 8), (4, 8), False), ((4, 8), (8, 8), (4, 9), False), ((4, 8), (7, 9), (4, 7), True),
-     ((4, 0), (0, 8), (4, 8), False)],
+    ("a", "b", "c", "turned", "said"),
+    [((4, 6), (6, 8), (4, 8), False, "k must be a multiple of 4"), ((4, 0), (0, 8), (4, 8), False, "above 0"),
+     ((4, 8), (8, 8), (4, 9), False, "C is "), ((4, 8), (7, 9), (4, 7), True, "B is ")],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(a, b, c, turned):
-    with pytest.raises(ValueError, match="k a multiple of 4"):
-        tf32_product.prepare(*(np.zeros(one, "float32") for one in (a, b, c)), transpose_b=turned)
+def test_what_does_not_fit_is_refused(a, b, c, turned, said):
+    with pytest.raises(ValueError, match=said):
+        tf32_product.prepare(*(Told("float32", *one) for one in (a, b, c)), transpose_b=turned)
