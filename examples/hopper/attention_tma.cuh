@@ -1,6 +1,5 @@
 // What attention on Hopper needs besides ptx/.
 //
-//   show_barriers  makes initialized barriers visible to the TMA
 //   Buffers        a ring of buffers that advances without a branch
 //   copy_box       starts to copy a tile of a tensor that has five axes
 //   copy_to_both   the same for both blocks of a cluster
@@ -8,12 +7,8 @@
 //   pass_turn      gives another warpgroup the turn
 #pragma once
 #include "ptx/cluster.cuh"
+#include "ptx/named_barrier.cuh"
 #include "ptx/tma.cuh"
-
-// Make the barriers that this thread has initialized visible to the TMA.
-//
-// PTX ISA: fence
-__device__ __forceinline__ void show_barriers() { fence_for_tma(); }
 
 // --8<-- [start:ring]
 // Where a thread is in a ring of STAGES buffers, and the parity of the round.
@@ -72,13 +67,7 @@ __device__ __forceinline__ void copy_to_both(unsigned to,
 // Named barriers: `id` is from 1 to 15, one for each warpgroup that takes
 // turns. A barrier opens when its warpgroup waits there, and another one has
 // passed the turn to it.
-//
-// PTX ISA: bar
-__device__ __forceinline__ void wait_for_turn(int id) {
-  asm volatile("bar.sync %0, 256;" ::"r"(id) : "memory");
-}
+__device__ __forceinline__ void wait_for_turn(int id) { sync_at<256>(id); }
 
-__device__ __forceinline__ void pass_turn(int id) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(id) : "memory");
-}
+__device__ __forceinline__ void pass_turn(int id) { arrive_at<256>(id); }
 // --8<-- [end:turns]

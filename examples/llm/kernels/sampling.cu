@@ -7,7 +7,7 @@
 //
 // requires: sm_80
 #include "sampling.cuh"
-#include "ticket.cuh"
+#include "ptx/ticket.cuh"
 
 constexpr int BINS = 2048, CAPACITY = 8192;
 
