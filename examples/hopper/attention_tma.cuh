@@ -1,6 +1,5 @@
 // What attention on Hopper needs besides ptx/.
 //
-//   Buffers        a ring of buffers that advances without a branch
 //   copy_box       starts to copy a tile of a tensor that has five axes
 //   copy_to_both   the same for both blocks of a cluster
 //   wait_for_turn  waits until this warpgroup has its turn
@@ -9,25 +8,6 @@
 #include "ptx/cluster.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/tma.cuh"
-
-// --8<-- [start:ring]
-// Where a thread is in a ring of STAGES buffers, and the parity of the round.
-template <int STAGES>
-struct Buffers {
-  unsigned stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == STAGES) stage = 0, parity ^= 1;
-  }
-  // Advance by one buffer if `so`, else by none. Since there is no branch, the
-  // compiler knows that `stage` is the same in all lanes of a warp, as
-  // descriptors of products want it.
-  __device__ __forceinline__ void advance_if(bool so) {
-    stage += so;
-    const unsigned round = stage == STAGES;
-    stage -= round * STAGES, parity ^= round;
-  }
-};
-// --8<-- [end:ring]
 
 // --8<-- [start:copy]
 // Start to copy the box of a tensor that begins at this token of a head. The

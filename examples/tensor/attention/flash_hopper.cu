@@ -116,8 +116,8 @@ __global__ void __cluster_dims__(CLUSTER)
     give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
     prefetch(Q), prefetch(K), prefetch(V);
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     Work w = {}, of_keys, of_values;  // `top` of the last two: a token
     of_values.top = -1;
     int item = blockIdx.x / CLUSTER, next, handed = 0;
@@ -187,8 +187,8 @@ __global__ void __cluster_dims__(CLUSTER)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights that are multiplied into results
     Softmax<BN> softmax;

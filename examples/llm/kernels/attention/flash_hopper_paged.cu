@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
     prefetch(Q), prefetch(K), prefetch(V);
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     // A tile of keys or values: its blocks in the cache, how many of them some
     // query sees, and the first part of its head.
     struct Tile {
@@ -204,8 +204,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, the factors of results
     Softmax<BN> softmax;
