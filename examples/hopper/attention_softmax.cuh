@@ -1,21 +1,15 @@
 // What attention on Hopper does with scores and results in registers.
 //
-//   pack          numbers rounded to bf16, two in a word
-//   power_of_two  2^x by the special function unit
-//   mask          hides scores of keys that a query does not see
-//   Softmax       scores to weights, and results to memory
+//   pack     numbers rounded to bf16, two in a word
+//   mask     hides scores of keys that a query does not see
+//   Softmax  scores to weights, and results to memory
 //
 // Of the 16 rows of its warp a lane holds parts of two: x[4 * n + e] is of row
 // lane / 4 + e / 2 * 8 and of column 8 * n + lane % 4 * 2 + e % 2.
 #pragma once
 #include <cuda_bf16.h>
 
-// Two numbers rounded to bf16 in one word, the first in the lower half.
-__device__ __forceinline__ unsigned pack(float first, float second) {
-  unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
-  return word;
-}
+#include "ptx/special.cuh"
 
 // COUNT numbers rounded to bf16, two in each word.
 template <int COUNT>
@@ -23,13 +17,6 @@ __device__ __forceinline__ void pack(const float (&x)[COUNT],
                                      unsigned (&words)[COUNT / 2]) {
 #pragma unroll
   for (int i = 0; i < COUNT / 2; ++i) words[i] = pack(x[2 * i], x[2 * i + 1]);
-}
-
-// 2^x with an error of about 1e-7 of the value, by the special function unit.
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // --8<-- [start:mask]

@@ -1,38 +1,13 @@
 // What attention on Hopper needs besides ptx/.
 //
-//   show_barriers  makes initialized barriers visible to the TMA
-//   Buffers        a ring of buffers that advances without a branch
 //   copy_box       starts to copy a tile of a tensor that has five axes
 //   copy_to_both   the same for both blocks of a cluster
 //   wait_for_turn  waits until this warpgroup has its turn
 //   pass_turn      gives another warpgroup the turn
 #pragma once
 #include "ptx/cluster.cuh"
+#include "ptx/named_barrier.cuh"
 #include "ptx/tma.cuh"
-
-// Make the barriers that this thread has initialized visible to the TMA.
-//
-// PTX ISA: fence
-__device__ __forceinline__ void show_barriers() { fence_for_tma(); }
-
-// --8<-- [start:ring]
-// Where a thread is in a ring of STAGES buffers, and the parity of the round.
-template <int STAGES>
-struct Buffers {
-  unsigned stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == STAGES) stage = 0, parity ^= 1;
-  }
-  // Advance by one buffer if `so`, else by none. Since there is no branch, the
-  // compiler knows that `stage` is the same in all lanes of a warp, as
-  // descriptors of products want it.
-  __device__ __forceinline__ void advance_if(bool so) {
-    stage += so;
-    const unsigned round = stage == STAGES;
-    stage -= round * STAGES, parity ^= round;
-  }
-};
-// --8<-- [end:ring]
 
 // --8<-- [start:copy]
 // Start to copy the box of a tensor that begins at this token of a head. The
@@ -72,13 +47,7 @@ __device__ __forceinline__ void copy_to_both(unsigned to,
 // Named barriers: `id` is from 1 to 15, one for each warpgroup that takes
 // turns. A barrier opens when its warpgroup waits there, and another one has
 // passed the turn to it.
-//
-// PTX ISA: bar
-__device__ __forceinline__ void wait_for_turn(int id) {
-  asm volatile("bar.sync %0, 256;" ::"r"(id) : "memory");
-}
+__device__ __forceinline__ void wait_for_turn(int id) { sync_at<256>(id); }
 
-__device__ __forceinline__ void pass_turn(int id) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(id) : "memory");
-}
+__device__ __forceinline__ void pass_turn(int id) { arrive_at<256>(id); }
 // --8<-- [end:turns]

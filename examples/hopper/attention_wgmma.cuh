@@ -2,14 +2,11 @@
 // fp32, A is 64 x 16 and B is 16 x N, both in bf16. B lies in shared memory, A
 // there or in registers. Products run beside the threads that started them.
 //
-//   Factor           where a factor lies in shared memory: its descriptor
-//   begin_products   comes before products
-//   end_group        closes a group of products
-//   wait_for_groups  waits until groups have ended
-//   arrived          keeps the compiler from using results too early
-//   multiply         one product; A is a descriptor, or four registers
+//   Factor    where a factor lies in shared memory: its descriptor
+//   arrived   keeps the compiler from using results too early
+//   multiply  one product; A is a descriptor, or four registers
 #pragma once
-#include <cuda_bf16.h>
+#include "ptx/wgmma.cuh"
 
 // --8<-- [start:descriptor]
 // A factor in shared memory. It lies in pieces of 8 rows of 128 bytes, swizzled
@@ -39,24 +36,7 @@ struct Factor {
 };
 // --8<-- [end:descriptor]
 
-// --8<-- [start:order]
-// Comes before the first product of a group: what threads have written into the
-// registers of its factors and results is then there for it.
-__device__ __forceinline__ void begin_products() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-// The products that were started since the last call become a group.
-__device__ __forceinline__ void end_group() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-// Wait until at most the last GROUPS groups are still running.
-template <int GROUPS>
-__device__ __forceinline__ void wait_for_groups() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");
-}
-
+// --8<-- [start:arrived]
 // The compiler does not know that results arrive later. Because of this call it
 // moves nothing that uses them to before it. COUNT: registers of a lane.
 template <int COUNT>
@@ -70,7 +50,7 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 #pragma unroll
   for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
-// --8<-- [end:order]
+// --8<-- [end:arrived]
 
 // For the text of an instruction with 32, 40, ... or 96 results: C32, C40, ...
 // are the names of their registers, D32, D40, ... the operands.

@@ -7,13 +7,15 @@
 //   store_boxes    all columns of sums to C, box by box
 #pragma once
 #include "ptx/half.cuh"
+#include "ptx/named_barrier.cuh"
+#include "ptx/special.cuh"
 #include "ptx/tma.cuh"
 
 // --8<-- [start:warpgroup]
 // A barrier of the 128 threads of consumer 0, 1, ...; barrier 0 of the hardware
 // is that of __syncthreads.
 __device__ __forceinline__ void sync_consumer(int consumer) {
-  asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
+  sync_at<128>(consumer + 1);
 }
 // --8<-- [end:warpgroup]
 
@@ -21,11 +23,9 @@ __device__ __forceinline__ void sync_consumer(int consumer) {
 // half.
 template <class Out>
 __device__ __forceinline__ unsigned pack(float first, float second) {
+  if constexpr (!IS_FP16<Out>) return pack(first, second);
   unsigned word;
-  if constexpr (IS_FP16<Out>)
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
-  else
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
   return word;
 }
 

@@ -89,6 +89,15 @@ struct Ring {
   __device__ __forceinline__ void advance() {
     if (++stage == STAGES) stage = 0, parity ^= 1;
   }
+
+  // Advance by one stage if `so`, else by none. Since there is no branch, the
+  // compiler knows that `stage` is the same in all lanes of a warp, as
+  // descriptors of products want it.
+  __device__ __forceinline__ void advance_if(bool so) {
+    stage += so;
+    const int round = stage == STAGES;
+    stage -= round * STAGES, parity ^= round;
+  }
 };
 // --8<-- [end:ring]
 

@@ -2,7 +2,6 @@
 // of the long matrix is needed for a few FMAs only, so what counts is to read
 // it once, as fast as memory delivers it.
 //
-//   last_to_arrive  whether all blocks that share a result have left their part
 //   place, load4    which four words of a line a lane has, and their loads
 //   add_depths      the products of several depths, where X lies across
 //   skinny          the kernel
@@ -10,16 +9,7 @@
 // requires: sm_80
 #include <cuda_pipeline.h>
 
-// Count one more block that has arrived; true in the last of `count` blocks. It
-// is the same as in ladder/final.cu.
-__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
-  int before;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
-               : "memory");
-  return before == count - 1;
-}
+#include "ptx/ticket.cuh"
 
 // Which of 4 * LANES neighboring words is a lane's word number `word`, 0 to 3.
 // A lane has four words: side by side where a load may take 16 bytes (VEC = 4),

@@ -6,8 +6,8 @@
 //   sample   the kernel
 //
 // requires: sm_80
+#include "ptx/ticket.cuh"
 #include "sampling.cuh"
-#include "ticket.cuh"
 
 constexpr int BINS = 2048, CAPACITY = 8192;
 

@@ -5,6 +5,7 @@
 //   hide, largest_of, sum_of           steps on a thread's part of a row
 //   store_shares                       the last step
 #pragma once
+#include "ptx/special.cuh"
 #include "rows.cuh"
 
 // The number of columns that a row sees. Where lengths is not null, row r sees
@@ -27,8 +28,7 @@ __device__ __forceinline__ int columns_seen(long long row, int width,
 // numbers are -inf nothing is subtracted: -inf - -inf would be NaN.
 __device__ __forceinline__ float power(float x, float largest, float log2_e) {
   x = (x - (largest == -INFINITY ? 0.0f : largest)) * log2_e;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));
-  return x;
+  return power_of_two(x);
 }
 constexpr float LOG2_E = 1.4426950408889634f;
 

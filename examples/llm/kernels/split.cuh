@@ -1,8 +1,8 @@
 // How the blocks of a cluster add up their sums through each other's shared
 // memory; for linear_split.cu.
 #pragma once
-#include "ptx/cluster.cuh"
 #include "linear.cuh"
+#include "ptx/cluster.cuh"
 
 // --8<-- [start:sums]
 // The sums of a tile, as rows of fp32 in the shared memory of each block of the

@@ -91,7 +91,7 @@ __global__ void __cluster_dims__(CLUSTER)
       for (int i = 0; i < CONSUMERS; ++i)
         init(&q_full[s][i], 1), init(&q_empty[s][i], 4);
     for (int i = 0; i < CONSUMERS; ++i) init(work[i]);
-    show_barriers();
+    fence_init();
   }
   CLUSTER > 1 ? sync_cluster() : __syncthreads();
 
@@ -116,8 +116,8 @@ __global__ void __cluster_dims__(CLUSTER)
     give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
     prefetch(Q), prefetch(K), prefetch(V);
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     Work w = {}, of_keys, of_values;  // `top` of the last two: a token
     of_values.top = -1;
     int item = blockIdx.x / CLUSTER, next, handed = 0;
@@ -187,8 +187,8 @@ __global__ void __cluster_dims__(CLUSTER)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights that are multiplied into results
     Softmax<BN> softmax;
@@ -206,23 +206,23 @@ __global__ void __cluster_dims__(CLUSTER)
     const auto start_scores = [&] {
       wait(&k_full[k.stage], k.parity);
       if (PINGPONG) wait_for_turn(my_turn);
-      begin_products();
+      fence_sums();
       const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
           b(of_k + k.stage * TILE);
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
                  b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
-      end_group();
+      close_products();
     };
     const auto start_values = [&](bool add) {
       wait(&v_full[v.stage], v.parity);
-      begin_products();
+      fence_sums();
       const Factor b(of_v + v.stage * TILE, PART);
 #pragma unroll
       for (int kk = 0; kk < BN / 16; ++kk)
         multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
-      end_group();
+      close_products();
     };
     // --8<-- [end:products]
 
@@ -262,7 +262,7 @@ __global__ void __cluster_dims__(CLUSTER)
     next_item(w);  // there are at least as many items as blocks
     start_scores();
     if (PINGPONG) pass_turn(their_turn);
-    wait_for_groups<0>();
+    wait_for_products<0>();
     finish_scores(w, 0);
     softmax.begin();
     softmax.raise(s, power);
@@ -282,7 +282,7 @@ __global__ void __cluster_dims__(CLUSTER)
       start_values(add);  // of the weights of the step before
       if (PINGPONG) pass_turn(their_turn);
       mark();
-      wait_for_groups<OVERLAP ? 1 : 0>();
+      wait_for_products<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
       const Softmax<BN> before = softmax;
@@ -290,7 +290,7 @@ __global__ void __cluster_dims__(CLUSTER)
       bool rises = (last || MAXIMA) && softmax.raise(s, power);
       const auto finish_values = [&] {
         mark();
-        wait_for_groups<0>();
+        wait_for_products<0>();
         arrived(o), arrived(p);
         release_tile(&v_empty[v.stage]);
         v.advance();
@@ -309,7 +309,7 @@ __global__ void __cluster_dims__(CLUSTER)
     }
     // --8<-- [end:loop]
     start_values(add);
-    wait_for_groups<0>();
+    wait_for_products<0>();
     arrived(o);
     softmax.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
                   w.head, lse);

@@ -1,30 +1,12 @@
 // Activations of epilogues, in fp32, as PyTorch defines them. Each is a class
 // with an operator for one number.
 //
-//   None                      x itself
-//   Relu                      x, or 0 for negative x
-//   GeluErf                   GELU, exact
-//   GeluTanh                  GELU, by tanh
-//   power_of_two, reciprocal  what these need of the special function units
+//   None      x itself
+//   Relu      x, or 0 for negative x
+//   GeluErf   GELU, exact
+//   GeluTanh  GELU, by tanh
 #pragma once
-
-// --8<-- [start:units]
-// Each of these is one instruction of the special function units. Results are
-// off by at most 2 units in the last place, and subnormal numbers become 0: so
-// there is no need for the instructions that __expf and __fdividef have around
-// theirs.
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-__device__ __forceinline__ float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-// --8<-- [end:units]
+#include "ptx/special.cuh"
 
 // --8<-- [start:activations]
 struct None {

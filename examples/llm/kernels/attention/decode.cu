@@ -192,8 +192,8 @@ __global__ void __launch_bounds__(32 * WARPS,
       p[j] = exp2f(p[j] - most), p[j + 2] = exp2f(p[j + 2] - most);
       l[j] = l[j] * keep[j] + (p[j] + p[j + 2]);
     }
-    const unsigned b0 = turned(packed(p[0], p[1]));
-    const unsigned b1 = turned(packed(p[2], p[3]));
+    const unsigned b0 = turned(pack(p[0], p[1]));
+    const unsigned b1 = turned(pack(p[2], p[3]));
 #pragma unroll
     for (int i = 0; i < STEPS; ++i) {
 #pragma unroll

@@ -2,14 +2,14 @@
 // factors from an FP8 cache, and the sum over the parts of a sequence.
 //
 //   turned        transposes an 8 x 8 matrix among the lanes of a warp
-//   packed        two floats as a pair of bf16
 //   load_keys     the first factor of K Q^T from keys in FP8
 //   load_values   the first factor of V^T P^T from values in FP8
 //   add_parts     joins the parts of a sequence, in the last of its blocks
 #pragma once
 #include "llm/kernels/fp8.cuh"
-#include "llm/kernels/ticket.cuh"
 #include "ptx/mma.cuh"
+#include "ptx/special.cuh"
+#include "ptx/ticket.cuh"
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 constexpr int HEADS = 8;  // query heads of a block: the columns of a product
@@ -23,11 +23,6 @@ __device__ __forceinline__ unsigned turned(unsigned pair) {
                : "=r"(to)
                : "r"(pair));
   return to;
-}
-
-__device__ __forceinline__ unsigned packed(float low, float high) {
-  const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const unsigned&>(two);
 }
 
 // First factors of products, from keys and values in FP8. Two FP8 numbers lie
@@ -99,7 +94,7 @@ __device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
     }
     const float by = 1.0f / sum_of_parts * by_scale;
     reinterpret_cast<uint2*>(out)[i] = make_uint2(
-        packed(total.x * by, total.y * by), packed(total.z * by, total.w * by));
+        pack(total.x * by, total.y * by), pack(total.z * by, total.w * by));
     if (i % (D / 4) == 0) lse[h] = (top[h] + log2f(sum_of_parts)) * LN_2;
   }
 }

@@ -1,8 +1,6 @@
 // The parts of flash.cu and flash_parts.cu beside their products.
 //
 //   store_shared, load_shared    16 bytes of shared memory by its address
-//   pack                         two floats as a pair of bf16
-//   power_of_two, reciprocal     2^x and 1 / x by one instruction each
 //   Layout                       where a chunk of a tile lies in shared memory
 //   copy_tile                    starts to copy rows into a tile
 //   widen_tile                   makes a tile of bf16 from one of FP8
@@ -13,6 +11,7 @@
 #pragma once
 #include "llm/kernels/fp8.cuh"
 #include "ptx/mma.cuh"
+#include "ptx/special.cuh"
 
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -31,26 +30,6 @@ __device__ __forceinline__ uint4 load_shared(unsigned from) {
                : "r"(from)
                : "memory");
   return words;
-}
-
-// Two numbers rounded to bf16 in one word, the first in the lower half.
-__device__ __forceinline__ unsigned pack(float first, float second) {
-  unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
-  return word;
-}
-
-// 2^x and 1 / x, one instruction each, with a relative error of about 1e-7.
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-__device__ __forceinline__ float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // --8<-- [start:layout]

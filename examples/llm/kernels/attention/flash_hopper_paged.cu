@@ -49,14 +49,9 @@ struct Work {
 };
 
 // --8<-- [start:words]
-// Makes what this thread has written into shared memory visible to products.
-__device__ __forceinline__ void show_to_products() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 // A barrier for the 128 threads of a consumer. Barriers below 8 are for turns.
 __device__ __forceinline__ void meet_consumer(int consumer) {
-  asm volatile("bar.sync %0, 128;" ::"r"(8 + consumer) : "memory");
+  sync_at<128>(8 + consumer);
 }
 // --8<-- [end:words]
 
@@ -102,7 +97,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       for (int i = 0; i < CONSUMERS; ++i)
         init(&q_full[s][i], 1), init(&q_empty[s][i], 4);
     for (int i = 0; i < CONSUMERS; ++i) init(items[i]);
-    show_barriers();
+    fence_init();
   }
   __syncthreads();
   wait_for_previous();
@@ -112,8 +107,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
     prefetch(Q), prefetch(K), prefetch(V);
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     // A tile of keys or values: its blocks in the cache, how many of them some
     // query sees, and the first part of its head.
     struct Tile {
@@ -209,8 +204,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Buffers<Q_STAGES> q;
-    Buffers<STAGES> k, v;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, the factors of results
     Softmax<BN> softmax;
@@ -221,14 +216,14 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const auto start_scores = [&] {
       wait(&k_full[k.stage], k.parity);
       if (PINGPONG) wait_for_turn(my_turn);
-      begin_products();
+      fence_sums();
       const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
           b(of_k + k.stage * TILE);
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
                  b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
-      end_group();
+      close_products();
     };
     // --8<-- [start:values]
     // The weight of a key that no query sees is zero, but its place among the
@@ -243,19 +238,19 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
           *reinterpret_cast<uint4*>(shared + (of_v - begin) + v.stage * TILE +
                                     part * PART + i * 16) =
               make_uint4(0, 0, 0, 0);
-      show_to_products();
+      fence_for_tma();  // and for products
       meet_consumer(me);
     };
     // add: whether o holds results already. last: this is the item's last tile.
     const auto start_values = [&](bool add, bool last, const Work& w) {
       wait(&v_full[v.stage], v.parity);
       if (last) clear_values(w.keys % BN);
-      begin_products();
+      fence_sums();
       const Factor b(of_v + v.stage * TILE, PART);
 #pragma unroll
       for (int kk = 0; kk < BN / 16; ++kk)
         multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
-      end_group();
+      close_products();
     };
     // --8<-- [end:values]
 
@@ -290,7 +285,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (next_item(w)) {
       start_scores();
       if (PINGPONG) pass_turn(their_turn);
-      wait_for_groups<0>();
+      wait_for_products<0>();
       finish_scores(w, 0);
       softmax.begin();
       softmax.raise(s, power);
@@ -308,13 +303,13 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         start_scores();              // of this step,
         start_values(add, last, w);  // of the weights of the step before
         if (PINGPONG) pass_turn(their_turn);
-        wait_for_groups<1>();
+        wait_for_products<1>();
         finish_scores(next, key);
         const Softmax<BN> before = softmax;
         if (last) softmax.begin();
         bool rises = last && softmax.raise(s, power);
         const auto finish_values = [&] {
-          wait_for_groups<0>();
+          wait_for_products<0>();
           arrived(o), arrived(p);
           release(&v_empty[v.stage]);
           v.advance();
@@ -331,7 +326,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       }
       // --8<-- [end:loop]
       start_values(add, true, w);
-      wait_for_groups<0>();
+      wait_for_products<0>();
       arrived(o);
       store(softmax, w);
     }
