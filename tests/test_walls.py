@@ -80,46 +80,6 @@ OTHER_WAYS = ("importlib", "runpy", "subprocess", "exec", "eval", "compile", "__
 
 MOST = 40  # files in a folder of the examples
 
-# A module has one full name and is found by it: by no bare name, nor by what found those. Files that still have to be mended:
-LEFT: dict[str, set[str]] = {
-    "bare names": {
-        "tests/gpu/test_launchers.py",
-        "tests/llm/test_chat.py",
-        "tests/support/llm_launchers.py",
-        "tests/support/product_launchers.py",
-        "tests/tensor/test_sustained.py",
-    },
-    "sys.path": {
-        "tests/conftest.py",
-        "tests/cudatut/gpu/test_ladder.py",
-        "tests/cudatut/gpu/test_trace.py",
-        "tests/cudatut/test_exercises.py",
-        "tests/cudatut/test_sizes.py",
-        "tests/gpu/conftest.py",
-        "tests/gpu/launchers_watched.py",
-        "tests/gpu/test_faults.py",
-        "tests/gpu/uneven.py",
-        "tests/llm/conftest.py",
-        "tests/llm/damaged.py",
-        "tests/llm/test_fp8.py",
-        "tests/llm/test_softmax_cluster.py",
-        "tests/planted/changes.py",
-        "tests/planted/judged.py",
-        "tests/planted/kernels.py",
-        "tests/planted/package.py",
-        "tests/site/test_exercise_fence.py",
-        "tests/site/test_figures.py",
-        "tests/support/launcher_tables.py",
-        "tests/tensor/conftest.py",
-        "tests/test_kept.py",
-    },
-    "ct.shared": {
-        "tests/cudatut/gpu/test_ladder.py",
-        "tests/cudatut/test_book.py",
-        "tests/site/test_figures.py",
-    },
-}
-
 # --- what uses what -----------------------------------------------------------------------------------------------------
 
 MODULES = {module: room for room, (holds, _) in PACKAGE.items() for module in holds.split()}
@@ -521,12 +481,12 @@ def test_no_two_modules_have_one_name():
 
 
 def test_no_module_is_found_by_its_bare_name():
-    assert bare(ROOT) == LEFT["bare names"]
+    assert bare(ROOT) == set()
 
 
 @pytest.mark.parametrize("what", GONE)
 def test_how_modules_were_found_before_is_gone(what):
-    assert finding(GONE[what], ROOT) == LEFT[what]
+    assert finding(GONE[what], ROOT) == set()
 
 
 def test_no_folder_of_the_examples_is_crowded():

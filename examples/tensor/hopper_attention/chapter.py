@@ -18,8 +18,8 @@
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.llm.kernels.attention import exact
 from cudatut.book.numbers.bf16 import to_bf16, to_float  # in uint16
+from cudatut.book.published.attention import exact
 from cudatut.book.tensor.attention import flash_hopper
 
 # 300 queries are the last tokens of 500. 8 heads share 2 of keys and values.
