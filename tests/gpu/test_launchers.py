@@ -40,9 +40,7 @@ WORKSPACE = {"partials", "norm.squares", "times"}
 def rivals(n: int) -> dict[str, Case]:
     """The vendor's functions, and the others' libraries that the examples call."""
     import cublas_grouped
-    import cublas_tf32
     import cublas_types
-    import lt
 
     found, k, columns = {}, 64, 40
 
@@ -97,8 +95,8 @@ def rivals(n: int) -> dict[str, Case]:
             arrays,
         )
     case(
-        "cublas_tf32",
-        lambda a: run(cublas_tf32.transposed(**a)),
+        "cublas_types.tf32, transposed",
+        lambda a: run(cublas_types.tf32(**a, transpose_b=True)),
         {"a": f32(n, k), "b": f32(columns, k), "c": c},
     )
     case(
@@ -114,7 +112,7 @@ def rivals(n: int) -> dict[str, Case]:
         "a": bf16(n, k), "b": bf16(k, columns),
         "c": bf16(n, columns, written=True, kinds=("float32",)),
     }  # fmt: skip
-    case("lt", lambda a: run(lt.offers(**a, kind="bf16")[0]), arrays)
+    case("cublaslt, bf16", lambda a: run(cublaslt.offers(**a, kind="bf16")[0]), arrays)
     return found
 
 
