@@ -1,17 +1,45 @@
 // Blocks of a cluster: they run at the same time on neighboring SMs, and reach
 // each other's shared memory.
 //
-//   load_pair                 two floats of another block's shared memory
-//   in_block                  an address in another block's shared memory
+//   rank_in_cluster           this block's number in its cluster
 //   arrive, wait_for_cluster  the halves of a barrier of the whole cluster
 //   sync_cluster              both halves
+//   load_pair                 two floats of another block's shared memory
+//   in_block                  an address in another block's shared memory
 //   arrive_in                 arrives at a barrier of another block
-//   rank_in_cluster           this block's number in its cluster
 //   meet_cluster              sync_cluster, right after fence_init
 #pragma once
 #include "mbarrier.cuh"
 
+// This block's number in its cluster: 0, 1, ...
+//
+// PTX ISA: %cluster_ctarank
+__device__ __forceinline__ unsigned rank_in_cluster() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
 // --8<-- [start:memory]
+// --8<-- [start:barrier]
+// A barrier of all threads of the cluster in two halves. A thread behind the
+// wait sees all that other threads wrote before they arrived, into the shared
+// memory of any block of the cluster, and knows that their earlier reads are
+// done.
+//
+// PTX ISA: barrier.cluster
+__device__ __forceinline__ void arrive() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+__device__ __forceinline__ void sync_cluster() {
+  arrive();
+  wait_for_cluster();
+}
+// --8<-- [end:barrier]
+
 // Two floats at an address that `in_block` has given.
 //
 // PTX ISA: ld
@@ -36,23 +64,6 @@ __device__ __forceinline__ unsigned in_block(const void* at, unsigned rank) {
       : "r"(shared_address(at)), "r"(rank));
   return there;
 }
-
-// A barrier of all threads of the cluster in two halves. A thread behind the
-// wait sees all that other threads wrote before they arrived, into the shared
-// memory of any block of the cluster, and knows that their earlier reads are
-// done.
-//
-// PTX ISA: barrier.cluster
-__device__ __forceinline__ void arrive() {
-  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-}
-__device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
-}
-__device__ __forceinline__ void sync_cluster() {
-  arrive();
-  wait_for_cluster();
-}
 // --8<-- [end:memory]
 
 // Arrive at the barrier that lies at the same place in another block of the
@@ -70,15 +81,6 @@ __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(
                    in_block(barrier, rank))
                : "memory");
-}
-
-// This block's number in its cluster: 0, 1, ...
-//
-// PTX ISA: %cluster_ctarank
-__device__ __forceinline__ unsigned rank_in_cluster() {
-  unsigned rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
 }
 // --8<-- [end:cluster]
 

@@ -17,7 +17,7 @@ from launcher_contents import ROWS, content
 
 import cudatut as ct
 from cudatut.book.llm.kernels import activation, linear, norms, row_softmax
-from cudatut.book.rivals import cublas_grouped, cublas_tf32, cublas_types, cublaslt, lt
+from cudatut.book.rivals import cublas_grouped, cublas_types, cublaslt
 from cudatut.book.tensor.gemm import gemm, tf32_product
 
 PAD, BESIDE = 4096, 0xC3
@@ -94,8 +94,8 @@ def rivals(n: int) -> dict[str, Case]:
             arrays,
         )
     case(
-        "cublas_tf32",
-        lambda a: run(cublas_tf32.transposed(**a)),
+        "cublas_types.tf32, transposed",
+        lambda a: run(cublas_types.tf32(**a, transpose_b=True)),
         {"a": f32(n, k), "b": f32(columns, k), "c": c},
     )
     case(
@@ -111,7 +111,7 @@ def rivals(n: int) -> dict[str, Case]:
         "a": bf16(n, k), "b": bf16(k, columns),
         "c": bf16(n, columns, written=True, kinds=("float32",)),
     }  # fmt: skip
-    case("lt", lambda a: run(lt.offers(**a, kind="bf16")[0]), arrays)
+    case("cublaslt, bf16", lambda a: run(cublaslt.offers(**a, kind="bf16")[0]), arrays)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.book.llm.kernels.attention import decode, merge
+from cudatut.book.llm.kernels.attention import decode
 from cudatut.gpu.device import supports
 
 NAN = 0x7FC0
@@ -318,6 +318,12 @@ def test_elements_beyond_2_to_the_31():
     np.testing.assert_array_equal(to_float(out.get()), small.run()[0])
 
 
+def merge(a, lse_a, b, lse_b, out, lse):
+    rows, dim = lse.size, out.shape[-1]
+    kernel = ct.Kernel("llm/kernels/attention/merge.cu", "merge")
+    kernel(a, lse_a, b, lse_b, out, lse, rows, dim, grid=ct.cdiv(rows * dim // 8, 256), block=256)
+
+
 @pytest.mark.parametrize("scale", [20, 400])  # with which exp(lse) is no float32
 @pytest.mark.parametrize(("rows", "dim"), [((7, 3), 64), ((1, 1), 8), ((300, 9), 80)])
 def test_merge(rows, dim, scale):
@@ -330,7 +336,7 @@ def test_merge(rows, dim, scale):
         outs[k][np.isinf(lse[k])] = NAN
     out, merged = ct.empty((*rows, dim), "uint16"), ct.empty(rows, "float32")
     a, b = (ct.to_device(x) for x in outs)
-    merge.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), out, merged)
+    merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), out, merged)
     la, lb = (np.where(np.isinf(x), -np.inf, x).astype("float64") for x in lse)
     expected = np.logaddexp(la, lb)
     with np.errstate(invalid="ignore"):
@@ -339,7 +345,7 @@ def test_merge(rows, dim, scale):
     mean = sum(w * x for w, x in zip(weights, floats))
     np.testing.assert_allclose(merged.get(), expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(to_float(out.get()), mean, rtol=1 / 256, atol=1e-5)
-    merge.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), a, merged)  # in place
+    merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), a, merged)  # in place
     np.testing.assert_array_equal(a.get(), out.get())
 
 
@@ -356,7 +362,7 @@ def test_merge_of_two_halves_is_attention_over_both():
         halves.append(part.run())
     out, merged = ct.empty((1, 6, 64), "uint16"), ct.empty((1, 6), "float32")
     (a, la), (b, lb) = halves
-    merge.merge(*(ct.to_device(x) for x in (to_bf16(a), la, to_bf16(b), lb)), out, merged)
+    merge(*(ct.to_device(x) for x in (to_bf16(a), la, to_bf16(b), lb)), out, merged)
     np.testing.assert_allclose(to_float(out.get()), whole, atol=0.01)
     np.testing.assert_allclose(merged.get(), lse, atol=1e-4)
 

@@ -6,7 +6,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.gemm import tuner
 from cudatut.book.numbers.bf16 import to_float
-from cudatut.book.rivals import cublas_tf32, cublas_types, lt
+from cudatut.book.rivals import cublas_types, cublaslt
 from cudatut.book.tensor.gemm import fp8_product as fp8
 from cudatut.book.tensor.gemm import gemm, tf32_product
 from cudatut.book.tensor.ladder.autotuning_space import SPACE
@@ -84,8 +84,8 @@ def test_cublas_and_cublaslt_compute_the_same_product(turned):
     x, y = ct.to_device(a), ct.to_device(b if turned else np.ascontiguousarray(b.T))
     c = ct.empty((256, 320), "float32")
     for run in (
-        (cublas_tf32.transposed if turned else cublas_types.tf32)(x, y, c),
-        lt.fastest(x, y, c, "tf32", transpose_b=turned),
+        cublas_types.tf32(x, y, c, transpose_b=turned),
+        cublaslt.fastest(x, y, c, "tf32", transpose_b=turned),
     ):
         ct.poison(c)
         run()
@@ -95,13 +95,13 @@ def test_cublas_and_cublaslt_compute_the_same_product(turned):
 def test_the_best_of_cublaslt_in_bf16_and_e4m3():
     pytest.importorskip("cupy")
     problem = ladder.load_ladder("tensor").problem(256, 320, 512, integers=True)
-    run = lt.fastest(problem.a, problem.b, problem.c, "bf16")
+    run = cublaslt.fastest(problem.a, problem.b, problem.c, "bf16")
     ct.poison(problem.c)
     run()
     problem.compare("cublasLt")
     a, b = (fp8.quantize(ct.to_device(x)) for x in factors(256, 320, 512, whole=False))
     c, want = (ct.empty((256, 320), "uint16") for _ in range(2))
-    lt.fastest(a.codes, b.codes, c, "e4m3", True, scales=(a.scales, b.scales))()
+    cublaslt.fastest(a.codes, b.codes, c, "e4m3", transpose_b=True, scales=(a.scales, b.scales))()
     fp8.prepare(a, b, want)()
     ct.check(to_float(c.get()), to_float(want.get()), rtol=2**-7, atol=0.05)
 
@@ -111,7 +111,9 @@ def test_a_size_that_cublaslt_refuses_gives_no_row():
     codes = ct.to_device(np.zeros((33, 17), "uint8"))  # e4m3 wants depths that are multiples of 16
     one = ct.to_device(np.ones(1, "float32"))
     assert (
-        lt.fastest(codes, codes, ct.empty((33, 33), "uint16"), "e4m3", True, scales=(one, one))
+        cublaslt.fastest(
+            codes, codes, ct.empty((33, 33), "uint16"), "e4m3", transpose_b=True, scales=(one, one)
+        )
         is None
     )
 

@@ -322,8 +322,8 @@ def test_so_many_rows_are_launched_within_limits_or_refused(name, rows, counters
 
 # Heads that each of these does not have a kernel for.
 HEADS = {
-    20: ("merge", "rope_and_store", "decode", "flash_parts", "flash_hopper_paged", "flash_hopper.attention", "flash.paged, uint8"),
-    63: ("linear_qkv", "norm_qkv", "rope_and_store", "merge", "decode", "flash_parts", "flash_hopper"),
+    20: ("rope_and_store", "decode", "flash_parts", "flash_hopper_paged", "flash_hopper.attention", "flash.paged, uint8"),
+    63: ("linear_qkv", "norm_qkv", "rope_and_store", "decode", "flash_parts", "flash_hopper"),
     320: ("decode", "flash"),
 }  # fmt: skip
 

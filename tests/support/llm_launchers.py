@@ -22,7 +22,6 @@ from cudatut.book.llm.kernels.attention import (
     flash,
     flash_hopper_paged,
     flash_parts,
-    merge,
 )
 from cudatut.book.llm.layers import separate
 from cudatut.book.tensor.attention import flash_hopper
@@ -87,14 +86,6 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
             {"x": x, "out": x._replace(written=True), "lengths": i32(n, optional=True)},
             over=over if by in row_softmax.RUNGS[2:] else frozenset(),
         )  # fmt: skip
-    case(
-        "merge", merge.merge, {},
-        {
-            "a": bf16(n, 4, d, align=16), "lse_a": f32(n, 4), "b": bf16(n, 4, d, align=16), "lse_b": f32(n, 4),
-            "out": bf16(n, 4, d, align=16, written=True), "lse": f32(n, 4, written=True),
-        },
-        over=frozenset({("out", "a"), ("out", "b")}),
-    )  # fmt: skip
     case(
         "sample", sampling.sample, {"vocab": 64},
         {

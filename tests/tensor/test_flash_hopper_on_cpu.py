@@ -93,7 +93,7 @@ def test_results(programs, name, shape):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("wait(&k_empty[k.stage], k.parity ^ 1);", "", "arrival|results|touched|deadlock"),
     "a parity is not turned": ("wait(&q_full[q.stage][me], q.parity);", "wait(&q_full[q.stage][me], 1);", "deadlock|results|sum"),
-    "results are used in flight": ("wait_for_groups<0>();\n        arrived(o)", "arrived(o)", "touched|changed|results"),
+    "results are used in flight": ("wait_for_products<0>();\n        arrived(o)", "arrived(o)", "touched|changed|results"),
     "weights are written too early": ("softmax.weights(s, p, power, finish_values)", "[&] { const bool so = softmax.weights(s, p, power, [] {}); finish_values(); return so; }()", "a factor in registers has changed"),
     "a base stays too low": ("if (!softmax.weights(s, p, power, finish_values))", "if (softmax.weights(s, p, power, finish_values), false)", "results|sums"),
     "results do not get their factor": ("rises |= softmax.raise(s, power);", "softmax.raise(s, power);", "results"),

@@ -121,7 +121,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "values of the next step": ("of_values = of_keys;", "of_values = of_keys, of_values.blocks += 1;", "results|deadlock"),
     "bytes that do not come": ("arrive_and_expect(full, tile.count * BLOCK * D * 2);", "arrive_and_expect(full, TILE);", "deadlock"),
     "keys are overwritten": ("wait(empty, parity ^ 1);", "", "arrival|results|touched|deadlock"),
-    "values are given back early": ("          wait_for_groups<0>();\n          arrived(o), arrived(p);\n          release(&v_empty[v.stage]);", "          release(&v_empty[v.stage]);\n          wait_for_groups<0>();\n          arrived(o), arrived(p);", "results|arrival"),
+    "values are given back early": ("          wait_for_products<0>();\n          arrived(o), arrived(p);\n          release(&v_empty[v.stage]);", "          release(&v_empty[v.stage]);\n          wait_for_products<0>();\n          arrived(o), arrived(p);", "results|arrival"),
     "a query sees one key more": ("w.keys, w.at + row);", "w.keys, w.at + row + 1);", "results|sum"),
     "a query sees one key less": ("w.keys, w.at + row);", "w.keys, w.at + row - 1);", "results|sum"),
     "whole tiles begin too late": ("min(w.keys, w.at + me * 64 + 1)", "min(w.keys, w.at + me * 64 + 64)", "results|sum"),

@@ -4,6 +4,11 @@
 //   6  the tile lies in rows
 //   7  the eight columns of a thread are 16 words apart
 //   8  the tile lies in rows that are five words longer
+//
+// In this file:
+//
+//   place         where a word of B stands
+//   sgemm_linear  the kernel
 #include "gemm/ladder/edges.cuh"
 
 // Where the word of B at depth `inner` and in column `column` of the tile

@@ -1,5 +1,6 @@
 // Solutions of exercises.
 //
+//   swapped      where a row of A stands at each depth, for sgemm_deep
 //   sgemm_deep   a turned tile of A to which four lanes store a row at a time
 //   sgemm_pitch  block_tile_2d with longer rows of As
 #include "gemm/ladder/edges.cuh"

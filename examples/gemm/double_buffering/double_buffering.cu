@@ -1,6 +1,11 @@
 // One product, C = A B, in four orders of loading and multiplying, with the
 // clock read in between, and with both kinds of A tile for both kinds of copy.
 //
+//   ONE_BUFFER ... ASYNC  the orders
+//   ISSUED ... DONE       the events whose cycle is noted
+//   now                   the clock of this SM
+//   ordered               the kernel
+//
 // expect: spills
 #include <cuda_pipeline.h>
 

@@ -1,6 +1,10 @@
 // Rung 6: the copies bypass the registers: cp.async goes from global to shared
 // memory on its own. Copies of four words cannot turn A, so A stays as it lies,
 // and a thread reads four steps of depth of a row at once.
+//
+//   copy4             starts the copy of four words
+//   sgemm_async_copy  the kernel
+//
 // @rung 60 kernel=sgemm_async_copy<128,128,16,32,64,8,8> block=256 tile=128x128
 #include <cuda_pipeline.h>
 

@@ -9,6 +9,7 @@
 //   place_of                  the order of tiles
 //   last_to_arrive            whether all blocks that share a tile have come
 //   add_parts, tickets_of     the sums of these blocks
+//   number_again              the number of the block, read anew
 //   sgemm                     the kernel
 //
 // requires: sm_80

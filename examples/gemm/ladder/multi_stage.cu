@@ -1,5 +1,9 @@
 // Rung 7: more than one tile is on its way. There are STAGES buffers: one is
 // multiplied, the others receive tiles.
+//
+//   copy4              starts the copy of four words
+//   sgemm_multi_stage  the kernel
+//
 // @rung 70 kernel=sgemm_multi_stage<128,128,16,32,64,8,8,3> block=256 tile=128x128
 #include <cuda_pipeline.h>
 

@@ -3,6 +3,7 @@
 // writes zeros for what lies beyond the edges.
 //
 //   Barrier            a barrier that counts bytes
+//   shared_address     an address of shared memory as PTX takes it
 //   init, wait         initialize it, and wait at it
 //   arrive_and_expect  announces bytes
 //   copy_box           starts the copy of a box

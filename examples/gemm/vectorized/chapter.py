@@ -135,10 +135,6 @@ moves = [
 ]
 print("\n".join(moves[:11]))
 
-# %% resources
-ct.show(LADDER["block_tile_2d"].compile().resources(block=256))
-ct.show(LADDER["vectorized"].compile().resources(block=256))
-
 # %% [markdown]
 # What the profiler counts, and the clock.
 

@@ -1,6 +1,10 @@
 // The two products of attention for all heads at once, on the CUDA cores, by a
 // simple tiled kernel: attention_product. The softmax between them is that of
 // softmax.cu.
+//
+//   multiply           a product, for both ways in which B may lie
+//   attention_product  the kernel
+//
 // requires: sm_80
 #include "llm/kernels/rows.cuh"
 

@@ -1,5 +1,10 @@
 // Attention of a tile of queries over all keys, tile by tile, in fp32: no score
 // ever leaves the SM.
+//
+//   Four, four       four floats that move at once
+//   copy             rows of a matrix into shared memory
+//   flash_principle  the kernel
+//
 // requires: sm_75
 
 // --8<-- [start:sizes]

@@ -1,9 +1,10 @@
 // The elementwise kernels of a step: SwiGLU, and rows that are looked up.
 //
-//   swiglu        out = silu(gate) * up, row by row
-//   embed_bf16    the rows of a bf16 embedding that the tokens of a batch need
-//   embed_q8      the same from an embedding in Q8_0
-//   gather        some rows of a matrix in fp32, picked by their numbers
+//   swiglu      out = silu(gate) * up, row by row
+//   token_of    a token, or the one that an earlier kernel has drawn
+//   embed_bf16  the rows of a bf16 embedding that the tokens of a batch need
+//   embed_q8    the same from an embedding in Q8_0
+//   gather      some rows of a matrix in fp32, picked by their numbers
 //
 // requires: sm_80
 #include <cuda_fp16.h>

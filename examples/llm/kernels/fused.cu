@@ -1,8 +1,11 @@
 // A step of decode with fewer launches: its products also do what stands
 // between them. For 1 to 8 rows of x, launches are much of what a step takes.
 //
-//   norm_qkv       RMSNorm, W_qkv, RoPE, and the store into the cache
-//   norm_gate_up   RMSNorm, W_gate and W_up, and SwiGLU
+//   x_pitch         bytes from row to row of the normalized x
+//   normalize       RMSNorm of all rows of x into shared memory
+//   normed_product  the product of that, for a block
+//   norm_qkv        RMSNorm, W_qkv, RoPE, and the store into the cache
+//   norm_gate_up    RMSNorm, W_gate and W_up, and SwiGLU
 //
 // requires: sm_80
 #include "fp8.cuh"

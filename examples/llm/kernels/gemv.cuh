@@ -1,10 +1,13 @@
 // What gemv.cu and fused.cu share: how W is stored, how a block brings it into
 // shared memory, and how 8 rows of x are multiplied by it on the tensor cores.
 //
-//   Q4_1, Q8_0, BF16   the formats of W: where a weight is, and its scale
-//   Matrix             copies spans of W into shared memory
-//   add_span           multiplies a span, adds to the sums of a warp
-//   put_sums, merge    join the sums of the warps that share a depth
+//   under_43, subtract  bytes of W as numbers in bf16
+//   Q4_1, Q8_0, BF16    the formats of W: where a weight is, and its scale
+//   Matrix              copies spans of W into shared memory
+//   Count               a number as a type
+//   add_blocks          multiplies a block of W
+//   add_span            multiplies a span, adds to the sums of a warp
+//   put_sums, merge     join the sums of the warps that share a depth
 #pragma once
 #include <cuda_fp16.h>
 

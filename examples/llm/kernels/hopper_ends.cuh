@@ -1,8 +1,11 @@
 // What linear_hopper.cu does with the sums of a product: its end.
 //
-//   Store   y = the product
-//   Add     y += the product, and the first half of the norm that comes next
-//   Gates   out = silu(gate) up
+//   for_pairs  visits the results of a thread in a row
+//   over_quad  the sum over the lanes that share a row
+//   RowScale   the second half of a norm: a factor for each row
+//   Store      y = the product
+//   Add        y += the product, and the first half of the norm that comes next
+//   Gates      out = silu(gate) up
 //
 // A thread has two rows; an end works on one of them at a time. Of every eight
 // columns from `left` on a thread has two neighbors: sum[4 j + 2 half] is at

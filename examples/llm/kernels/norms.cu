@@ -1,9 +1,11 @@
 // Norms of rows of fp32 or bf16; the results are bf16. A row is read once: its
 // threads keep it in registers.
 //
-//   rms_norm       x / rms(x) * weight
-//   add_rms_norm   x += added, and then RMSNorm of x
-//   layer_norm     (x - mean) / sqrt(variance + eps) * weight + bias
+//   early         whether weights are loaded before they are needed
+//   scale_row     scales a row by its root mean square and the weights
+//   rms_norm      x / rms(x) * weight
+//   add_rms_norm  x += added, and then RMSNorm of x
+//   layer_norm    (x - mean) / sqrt(variance + eps) * weight + bias
 //
 // requires: sm_80
 #include "ptx/overlap.cuh"

@@ -1,8 +1,10 @@
 // Positions and the paged cache: what happens to a batch behind its product
 // with W_qkv.
 //
-//   rope_and_store   RoPE for queries and keys; keys and values into the cache
-//   copy_blocks      copies whole blocks of the cache
+//   load_pairs, store_pairs  four pairs of elements that turn together
+//   turn                     turns them
+//   rope_and_store           RoPE, and keys and values into the cache
+//   copy_blocks              copies whole blocks of the cache
 //
 // requires: sm_80
 #include "fp8.cuh"

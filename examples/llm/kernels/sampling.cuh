@@ -1,10 +1,11 @@
 // What sampling.cu builds on.
 //
-//   philox                   random numbers without a state
-//   uniform, gumbel          random words as random numbers
-//   ordered, from_ordered    floats as whole numbers in the same order
-//   warp_scan, block_max     sums and maxima of threads
-//   packed                   a score and its token in one number
+//   philox                 random numbers without a state
+//   word_of                one of its four words
+//   uniform, gumbel        random words as random numbers
+//   ordered, from_ordered  floats as whole numbers in the same order
+//   warp_scan, block_max   sums and maxima of threads
+//   packed                 a score and its token in one number
 #pragma once
 
 // --8<-- [start:philox]

@@ -1,9 +1,12 @@
 // Softmax of rows, by four kernels that differ in how often they read memory.
 //
-//   softmax_three_pass   reads x three times: maximum, sum, quotients
-//   softmax_online       reads x twice: maximum and sum in one pass
-//   softmax_fused        reads x once: a row stays in registers
-//   softmax_shared       reads x once: a longer row stays in shared memory
+//   load_seen           a vector of what a row sees
+//   write_row           the last walk: the quotients
+//   softmax_three_pass  reads x three times: maximum, sum, quotients
+//   Running             the maximum and the sum so far
+//   softmax_online      reads x twice: maximum and sum in one pass
+//   softmax_fused       reads x once: a row stays in registers
+//   softmax_shared      reads x once: a longer row stays in shared memory
 //
 // requires: sm_80
 #include "softmax.cuh"

@@ -2,6 +2,7 @@
 // 128 x 64 and B is 64 x 64, both row by row in bf16, and D is 128 x 64 in
 // fp32. COMPILED, BUT NEVER RUN: we have no such GPU. It shows the syntax.
 //
+//   shared_address   an address of shared memory as PTX takes it
 //   matrix           describes a matrix in shared memory
 //   PRODUCT          describes the product
 //   tcgen05_product  the kernel

@@ -9,6 +9,10 @@
 //   Bare               none of it: C = A B
 //   Linear             alpha and beta only: C = alpha A B + beta C
 //   Fused<Activation>  all of it
+//
+//   Extra     what Fused reads besides alpha, beta and C
+//   activate  the activation of sums
+//   add_box   adds a box of R
 #pragma once
 #include "activations.cuh"
 #include "bias.cuh"

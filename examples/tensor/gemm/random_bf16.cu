@@ -1,5 +1,9 @@
 // Random bf16 numbers from -1 to 1, made on the GPU: the host would take long
 // for billions of them.
+//
+//   mixed        the bits of an index, mixed
+//   random_bf16  the kernel
+//
 // requires: sm_80
 #include <cuda_bf16.h>
 

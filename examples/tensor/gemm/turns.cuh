@@ -1,4 +1,7 @@
 // The two consumers end their last tiles one after the other.
+//
+//   wait_for_other_consumer  waits until the other one lets it go on
+//   let_other_consumer       lets the other one go on
 #pragma once
 #include "ptx/named_barrier.cuh"
 

@@ -1,5 +1,9 @@
 // Rung 11: clusters of two blocks, whose tiles lie below each other. Both need
 // the same columns of B: each block fetches half of them for both.
+//
+//   Shared         what lies in shared memory
+//   gemm_clusters  the kernel
+//
 // @rung 100 kernel=gemm_clusters<4,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2
 // requires: sm_90a
 #include "hopper/order.cuh"

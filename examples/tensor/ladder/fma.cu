@@ -1,6 +1,11 @@
 // Rung 1: no tensor cores. bf16 becomes fp32 on the way into shared memory, and
 // each thread adds up 8 x 8 results with FMAs, as in the part on matrix
 // products in fp32.
+//
+//   load8      eight elements of a row
+//   low, high  the two bf16 of a word, as fp32
+//   gemm_fma   the kernel
+//
 // @rung 10 kernel=gemm_fma block=256 tile=128x128
 // requires: sm_80
 #include <cuda_bf16.h>

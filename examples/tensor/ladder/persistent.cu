@@ -1,6 +1,10 @@
 // Rung 10: as many blocks as the GPU runs at a time; each computes one tile
 // after the other, in an order that suits the L2 cache. The producer goes on to
 // the next tile while the consumers store the last.
+//
+//   Shared           what lies in shared memory
+//   gemm_persistent  the kernel
+//
 // @rung 90 kernel=gemm_persistent<4,16> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=1
 // requires: sm_90a
 #include "hopper/order.cuh"

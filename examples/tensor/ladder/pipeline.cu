@@ -1,6 +1,10 @@
 // Rung 8: a pipeline. One thread of the first warpgroup asks the TMA for stages
 // ahead of time; the second warpgroup multiplies. Both wait only for barriers:
 // `full` says that a stage has arrived, `empty` that it has been read.
+//
+//   Shared         what lies in shared memory
+//   gemm_pipeline  the kernel
+//
 // @rung 70 kernel=gemm_pipeline<3> block=256 tile=128x128 box_a=128x64 stage=32768
 // requires: sm_90a
 #include "products.cuh"

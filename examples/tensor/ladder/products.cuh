@@ -3,6 +3,7 @@
 //   multiply_stage  the products of a stage
 //   store_sums      64 rows of sums to C
 #pragma once
+#include "ptx/special.cuh"
 #include "ptx/wgmma.cuh"
 
 constexpr int BK = 64;         // steps of depth in a stage: a line of a box
@@ -27,12 +28,6 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[SIZE], unsigned a,
 // --8<-- [end:multiply]
 
 // --8<-- [start:store]
-// Two sums as bf16, in one word.
-__device__ __forceinline__ unsigned pair(float first, float second) {
-  const __nv_bfloat162 two = __floats2bfloat162_rn(first, second);
-  return *reinterpret_cast<const unsigned*>(&two);
-}
-
 // Write 64 rows of sums to C as bf16. n is a multiple of 8. Of a row four lanes
 // hold two columns of every eight each, so a store of these would fill 16 bytes
 // of a sector of 32. So neighboring lanes first exchange a pair:
@@ -53,7 +48,7 @@ __device__ __forceinline__ void store_sums(const float (&sum)[SIZE],
 #pragma unroll
     for (int j = 0; j < SIZE / 4; j += 2) {
       const float* const s = sum + 4 * j + 2 * half;
-      const unsigned low = pair(s[0], s[1]), high = pair(s[4], s[5]);
+      const unsigned low = pack(s[0], s[1]), high = pack(s[4], s[5]);
       const unsigned got = __shfl_xor_sync(~0u, odd ? low : high, 1);
       const int column = left + (j + odd) * 8 + t % 4 / 2 * 4;
       if (row + half * 8 < m && column < n)

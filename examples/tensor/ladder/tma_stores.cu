@@ -1,5 +1,9 @@
 // Rung 12: results leave through shared memory. The consumers write boxes
 // there, the TMA stores them, and the next tile is multiplied meanwhile.
+//
+//   Shared           what lies in shared memory
+//   gemm_tma_stores  the kernel
+//
 // @rung 110 kernel=gemm_tma_stores<4,2,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2 boxes=4
 // requires: sm_90a
 #include "hopper/boxes.cuh"

@@ -1,5 +1,9 @@
 // Rung 9: a larger tile for two warpgroups. Each has 64 rows and all 256
 // columns, so every byte that is copied takes part in more products.
+//
+//   Shared              what lies in shared memory
+//   gemm_two_consumers  the kernel
+//
 // @rung 80 kernel=gemm_two_consumers<3> block=384 tile=256x128 box_a=128x64 stage=49152
 // requires: sm_90a
 #include "products.cuh"

@@ -1,7 +1,8 @@
 // What numbers the types of the tensor cores have, and how their products are
 // added.
 //
-//   F16, B16, T32, E4M3, E5M2  the types, by their conversions
+//   F16, B16, T32              the types, by their conversions
+//   Fp8: E4M3, E5M2            those of 8 bits
 //   decode                     the kernel that gives the numbers of bits
 //   round_to                   the kernel that rounds numbers to a type
 //   add_up                     the kernel that adds products by one instruction

@@ -16,7 +16,7 @@ constexpr int WM = 64, WN = 32;             // the part of each of its 8 warps
 // at multiples of 16 bytes, numbers are copied one by one.
 __device__ __forceinline__ void copy4(float* to, const float* M, int rows,
                                       int columns, int row, int column) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  const unsigned at = shared_address(to);
   const bool inside = row < rows && column < columns;
   const float* from = inside ? M + (size_t)row * columns + column : M;
   if (columns % 4 == 0) {
@@ -90,13 +90,13 @@ __global__ void __launch_bounds__(256, PARTS == 1 ? 2 : 1)
       copy4(&As[stage][ya][xa], A, m, k, top + ya, start + xa);
       copy4(&Bs[stage][yb][xb], B, k, n, start + yb, left + xb);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit();
   };
   float sums[WM / 16][WN / 8][4] = {};
   int stage = 0;
   if (k > 0) copy(0, 0);
   for (int start = 0; start < k; start += BK, stage ^= 1) {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    wait_for_all_but<0>();
     __syncthreads();  // the tiles have come, and all have read those before
     if (start + BK < k) copy(stage ^ 1, start + BK);
     // The order in which the products of a step are added does not matter. So a

@@ -15,8 +15,10 @@
 //     B  b[0]  column g,   rows N t, ...       b[1]  the same, rows + 4 N
 //     D  d[0], d[1]  row g, columns 2t, 2t + 1    d[2], d[3]  row g + 8
 #pragma once
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include "ptx/mma.cuh"
+#include "ptx/special.cuh"
 
 // --8<-- [start:tf32]
 struct Tf32 {
@@ -44,18 +46,14 @@ struct Tf32 {
 struct Bf16 {
   static constexpr int N = 2;
   static __device__ unsigned round(const float (&x)[N]) {
-    const __nv_bfloat162 both = __floats2bfloat162_rn(x[0], x[1]);
-    return reinterpret_cast<const unsigned&>(both);
+    return pack(x[0], x[1]);
   }
   static __device__ float value(unsigned bits, int i) {
     return __uint_as_float(i ? bits & 0xffff0000u : bits << 16);
   }
   static __device__ void multiply(float (&d)[4], const unsigned (&a)[4],
                                   const unsigned (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    mma(d, a, b[0], b[1]);
   }
 };
 

@@ -5,6 +5,7 @@
 //   first_fma    the same by FMAs
 //   who_holds    which lane holds which elements
 //   wmma_direct  a product of matrices, factors from global memory
+//   load8        eight elements of a row, or zeros
 //   wmma_tiled   the same through tiles in shared memory, for any extents
 #include <cuda_fp16.h>
 #include <mma.h>

@@ -1,5 +1,6 @@
 // The parts of flash.cu and flash_parts.cu beside their products.
 //
+//   wait_for_copies              until all of this thread's copies have arrived
 //   store_shared, load_shared    16 bytes of shared memory by its address
 //   Layout                       where a chunk of a tile lies in shared memory
 //   copy_tile                    starts to copy rows into a tile

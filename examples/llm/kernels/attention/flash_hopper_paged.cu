@@ -1,5 +1,10 @@
 // Attention of prompts on Hopper, over keys and values in blocks: the kernel of
 // tensor/attention/flash_hopper.cu, whose TMA follows tables of blocks.
+//
+//   Work                an item of work: queries of a head, and their keys
+//   meet_consumer       a barrier of the threads of one consumer
+//   flash_hopper_paged  the kernel
+//
 // requires: sm_90a
 #include "hopper/attention_softmax.cuh"
 #include "hopper/attention_tma.cuh"

@@ -2,8 +2,9 @@
 // that of flash.cu, but several thread blocks share the keys of a tile of
 // queries.
 //
-//   flash_parts   each block computes a part: some keys of a tile of queries
-//   merge_parts   adds up the parts of each tile
+//   Item         a tile of queries, and how its keys are dealt out
+//   flash_parts  each block computes a part: some keys of a tile of queries
+//   merge_parts  adds up the parts of each tile
 //
 // requires: sm_80
 #include "flash_step.cuh"

@@ -56,8 +56,8 @@ struct Warp {
     for (int i = 0; i < MT; ++i) base[i][0] = base[i][1] = LOWEST;
   }
 
-  // --8<-- [start:scores]
   // s += q k^T for the keys at `k_at`.
+  // --8<-- [start:scores]
   __device__ __forceinline__ void multiply(Scores& s, unsigned k_at) const {
     const auto load_queries = [&](unsigned (&a)[MT][4], int kk) {
 #pragma unroll
@@ -93,8 +93,8 @@ struct Warp {
   }
   // --8<-- [end:scores]
 
-  // --8<-- [start:rescale]
   // Where a base rises, what was added up before gets a factor.
+  // --8<-- [start:rescale]
   __device__ __forceinline__ void rescale(const Scores& s, float power) {
     float factor[MT][2];
     if (raise_bases(s, power, base, factor)) {
@@ -110,8 +110,8 @@ struct Warp {
   }
   // --8<-- [end:rescale]
 
-  // --8<-- [start:values]
   // o += 2^(s * power - base) v for the values at `v_at`.
+  // --8<-- [start:values]
   __device__ __forceinline__ void add(const Scores& s, float power,
                                       unsigned v_at) {
 #pragma unroll
