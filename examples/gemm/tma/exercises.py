@@ -41,7 +41,8 @@ def place(row, column):
 # %% stub-2
 BOX = HIGH, WIDE  # yours: without neighbors this is too small
 SMOOTH = """
-#include "gemm/ladder/tma.cu"  // Barrier, init, arrive_and_expect, copy_box, wait
+// Barrier, init, arrive_and_expect, copy_box, wait:
+#include "gemm/ladder/tma.cu"
 
 template <int HIGH, int WIDE>
 __global__ void smooth(const __grid_constant__ CUtensorMap X, float* out,

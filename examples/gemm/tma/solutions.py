@@ -79,7 +79,8 @@ def smoothed(x):
 # at a multiple of four columns.
 BOX = HIGH + 2, WIDE + 8
 SMOOTH = """
-#include "gemm/ladder/tma.cu"  // Barrier, init, arrive_and_expect, copy_box, wait
+// Barrier, init, arrive_and_expect, copy_box, wait:
+#include "gemm/ladder/tma.cu"
 
 template <int HIGH, int WIDE>
 __global__ void smooth(const __grid_constant__ CUtensorMap X, float* out,
