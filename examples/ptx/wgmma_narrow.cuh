@@ -1,4 +1,5 @@
-// wgmma of wgmma.cuh for 16, 32 and 96 columns, with factors in bf16 only.
+// wgmma of wgmma.cuh, which explains A_ALONG and B_ALONG, for 16, 32 and 96
+// columns, with factors in bf16 only.
 //
 // PTX ISA: wgmma.mma_async
 #pragma once

@@ -142,7 +142,8 @@ __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
         *reinterpret_cast<const float4*>(from + i * STRIDE);
 }
 
-// The products of one depth. The sum of row i stands at i ^ EXCHANGE.
+// The products of one depth, for the TM x TN results of a thread. The sum of
+// row i stands at i ^ EXCHANGE.
 template <int TM, int TN, int EXCHANGE>
 __device__ __forceinline__ void multiply(float (&sum)[TN][TM],
                                          const float (&a)[TM],
@@ -166,8 +167,9 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
   return make_int2(i / rows, first + i % rows);
 }
 
-// Leave the sums of a part of the depth. True in the block that is the last to
-// do so; it has added up the sums of all parts, always in the same order.
+// Leave the sums of a part of the depth, TM x TN of each of THREADS threads.
+// True in the block that is the last to do so; it has added up the sums of all
+// parts, always in the same order.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* partials,

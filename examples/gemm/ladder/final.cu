@@ -57,7 +57,7 @@ __device__ __forceinline__ void wait_for_all_but() {
 // Across, lines are copied as they are, VEC words at a time. Along, words are
 // copied one by one, each to its place in the turned tile; then a warp copies 8
 // depths of 4 lines, and 4 words of padding send these words to 32 different
-// banks.
+// banks. THREADS: of the block.
 template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
 struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
@@ -208,11 +208,11 @@ __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
 }
 
 // Several blocks share a tile of C, each with a part of the depth. Each leaves
-// its sums, and the last to arrive adds up all of them, its own included:
-// always in the same order, so that results do not change from run to run. True
-// in the block that has the total. Leaves the ticket at 0. left: where the
-// first of these blocks leaves its sums; each next block leaves its own
-// `apart` * BM * BN words further on.
+// its sums, TM x TN of each of THREADS threads, and the last to arrive adds up
+// all of them, its own included: always in the same order, so that results do
+// not change from run to run. True in the block that has the total. Leaves the
+// ticket at 0. left: where the first of these blocks leaves its sums; each next
+// block leaves its own `apart` * BM * BN words further on.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* left, int apart,

@@ -59,8 +59,8 @@ __device__ __forceinline__ void add_steps(float (&sum)[TM][TN],
   }
 }
 
-// A block leaves its sums for the owner of the tile: the block that has the
-// tile's first step.
+// A block leaves its sums, TM x TN of each of its THREADS threads, for the
+// owner of the tile: the block that has the tile's first step.
 // --8<-- [start:leave]
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ void leave(const float (&sum)[TM][TN],

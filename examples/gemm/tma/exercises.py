@@ -41,7 +41,7 @@ def place(row, column):
 # %% stub-2
 BOX = HIGH, WIDE  # yours: without neighbors this is too small
 SMOOTH = """
-// Barrier, init, arrive_and_expect, copy_box, wait
+// Barrier, init, arrive_and_expect, copy_box, wait:
 #include "gemm/ladder/tma.cu"
 
 template <int HIGH, int WIDE>

@@ -79,7 +79,7 @@ def smoothed(x):
 # at a multiple of four columns.
 BOX = HIGH + 2, WIDE + 8
 SMOOTH = """
-// Barrier, init, arrive_and_expect, copy_box, wait
+// Barrier, init, arrive_and_expect, copy_box, wait:
 #include "gemm/ladder/tma.cu"
 
 template <int HIGH, int WIDE>

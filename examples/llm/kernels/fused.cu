@@ -24,8 +24,8 @@ __device__ __forceinline__ int x_pitch(int inputs) {
 // Normalizes the 8 rows of x as norms.cu does, into shared memory as bf16. A
 // warp has a row, and waits for no other warp. Every block does this for
 // itself: that takes no longer than if one block did it for all, and no block
-// waits for another launch. Missing rows become zeros. meanwhile(): work to do
-// while x is loaded.
+// waits for another launch. Missing rows become zeros. meanwhile(), a function
+// of type F: work to do while x is loaded.
 template <class F>
 __device__ __forceinline__ void normalize(unsigned char* to, const float* x,
                                           const float* __restrict__ weight,

@@ -123,8 +123,8 @@ struct BF16 {
 // --8<-- [end:bf16]
 
 // --8<-- [start:copy]
-// Copies W into shared memory for a block that has the outputs from `first` on:
-// spans of OUTPUTS rows.
+// Copies W, in one of the Formats, into shared memory for a block of WARPS
+// warps that has the outputs from `first` on: spans of OUTPUTS rows.
 //
 // Rows of W begin anywhere, but copies begin at multiples of 16 bytes. So a
 // copy begins up to 15 bytes early, and the row begins as many bytes later in
@@ -203,12 +203,12 @@ struct Count {
 };
 
 // --8<-- [start:multiply]
-// Adds the products of N blocks, which lie PARTS blocks apart, to the sums of
-// this warp's 16 outputs. low: the first block of output g; that of output g +
-// 8 lies 8 * PITCH bytes behind, and begins equally early. x: the elements of
-// row g of x that belong to this block. off: as `weights` takes it. With g =
-// lane / 4 and t = lane % 4, sum[0] and sum[1] are those of output g and rows
-// 2t and 2t + 1 of x, sum[2] and sum[3] those of output g + 8.
+// Adds the products of N blocks of a Format, which lie PARTS blocks apart, to
+// the sums of this warp's 16 outputs. low: the first block of output g; that of
+// output g + 8 lies 8 * PITCH bytes behind, and begins equally early. x: the
+// elements of row g of x that belong to this block. off: as `weights` takes it.
+// With g = lane / 4 and t = lane % 4, sum[0] and sum[1] are those of output g
+// and rows 2t and 2t + 1 of x, sum[2] and sum[3] those of output g + 8.
 template <class Format, int PARTS, int N>
 __device__ __forceinline__ void add_blocks(float (&sum)[4],
                                            const unsigned char* low,
@@ -254,9 +254,9 @@ __device__ __forceinline__ void add_blocks(float (&sum)[4],
 }
 
 // Adds the products of blocks part, part + PARTS, ... of a span, which has
-// `blocks` blocks. low: where output g begins in the span; x: where row g of x
-// does. Four blocks are added at a time, so that one waits while another is
-// multiplied.
+// `blocks` blocks of a Format. low: where output g begins in the span; x: where
+// row g of x does. Four blocks are added at a time, so that one waits while
+// another is multiplied.
 template <class Format, int PARTS>
 __device__ __forceinline__ void add_span(float (&sum)[4],
                                          const unsigned char* low,

@@ -29,7 +29,8 @@ __device__ __forceinline__ int place(int row, int chunk) {
 // --8<-- [start:copy]
 // This thread's part of the copy of ROWS x BK elements from a matrix into a
 // tile. A row's pieces are copied by neighboring threads. Zeros stand for what
-// lies beyond the last row or behind the depth: they add nothing.
+// lies beyond the last row or behind the depth: they add nothing. THREADS: of
+// the block.
 template <int ROWS, int BK, int THREADS>
 __device__ __forceinline__ void copy_tile(
     unsigned tile, const __nv_bfloat16* __restrict__ matrix, int first,

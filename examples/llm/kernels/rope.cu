@@ -42,6 +42,7 @@ __device__ __forceinline__ void load_pairs(float (&first)[4],
   }
 }
 
+// The reverse, into bf16 or FP8: T.
 template <int HEAD_DIM, bool HALVES, class T>
 __device__ __forceinline__ void store_pairs(const float (&first)[4],
                                             const float (&second)[4], T* head,

@@ -91,10 +91,10 @@ struct Largest {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Reduces the values of all threads of a row by `op`, always in the same order;
-// every thread gets the result. slots: LANES / 32 words of shared memory that
-// no other reduction of this kernel uses, so that one barrier is enough. Every
-// thread of the block has to call this.
+// Reduces the values of all threads of a row by `op`, a Sum or a Largest,
+// always in the same order; every thread gets the result. slots: LANES / 32
+// words of shared memory that no other reduction of this kernel uses, so that
+// one barrier is enough. Every thread of the block has to call this.
 // --8<-- [start:reduce]
 template <int LANES, typename Op>
 __device__ __forceinline__ float over_row(float value, float* slots, Op op) {

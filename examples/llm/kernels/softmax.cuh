@@ -78,8 +78,8 @@ __device__ __forceinline__ float sum_of(const Vector<T, VEC> (&v)[PER],
   return sum;
 }
 
-// Last: the shares of the sum. out: where the first of them goes. left: columns
-// from there to the end of the row. share: 1 / sum.
+// Last: the shares of the sum, as U. out: where the first of them goes. left:
+// columns from there to the end of the row. share: 1 / sum.
 template <int LANES, typename T, typename U, int VEC, int PER>
 __device__ __forceinline__ void store_shares(U* out, int left,
                                              const Vector<T, VEC> (&v)[PER],

@@ -22,7 +22,7 @@
 #include "results.cuh"
 
 // --8<-- [start:extra]
-// What an epilogue reads besides alpha, beta and C.
+// What an epilogue reads besides alpha, beta and C. Out: the type of C.
 template <class Out>
 struct Extra {
   const __nv_bfloat16* bias;  // n of them, or null

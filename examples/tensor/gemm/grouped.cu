@@ -42,10 +42,11 @@ __device__ __forceinline__ void hand_out(Slot<Tile>* slots, const Tile& tile,
 // --8<-- [end:shared]
 
 // --8<-- [start:store]
-// Store 64 rows of sums, or as many as the group has, by way of shared memory,
-// so that eight lanes write 128 bytes of a row. Rows of the next group stay as
-// they are. `turn`: which of the two boxes is next. That box is free: all
-// threads have read it before they came to the barrier of the other box.
+// Store 64 rows of sums (SIZE of a thread), or as many as the group has, by way
+// of shared memory, so that eight lanes write 128 bytes of a row. Rows of the
+// next group stay as they are. `turn`: which of the two boxes is next. That box
+// is free: all threads have read it before they came to the barrier of the
+// other box.
 template <int SIZE>
 __device__ __forceinline__ void store_rows(const float (&sum)[SIZE],
                                            const Tile& tile,

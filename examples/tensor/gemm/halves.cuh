@@ -19,8 +19,8 @@ constexpr int HALVED<ByHalves> = 2;
 // the columns, then, in the same stages, those with the right half. wgmma runs
 // them in this order, and while it still computes the right half, the left half
 // is stored. `sum` has the products of the steps before, whose stages have been
-// given back, except for stage `before`. The other parameters are those of the
-// kernel.
+// given back, except for stage `before`. release(stage), of type Release, gives
+// one back. The other parameters are those of the kernel.
 template <int LAST, bool A_ALONG, bool B_ALONG, class Out, class In, int BN,
           int STAGES, int BUFFERS, class Release>
 __device__ __forceinline__ void finish_by_halves(

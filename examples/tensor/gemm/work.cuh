@@ -22,7 +22,8 @@ struct Shared {
 // --8<-- [end:shared]
 
 // What a launch computes: A is m x k, or k x m for TA; B is k x n, or n x k for
-// TB. A tile has CLUSTER * BM rows; each block of the cluster has BM of them.
+// TB; C has elements of type Out. A tile has CLUSTER * BM rows; each block of
+// the cluster has BM of them.
 // --8<-- [start:work]
 template <class Out>
 struct Work {
