@@ -116,11 +116,10 @@ def planner(rung: ct.Rung, name: str) -> Callable[..., object]:
 
     Raises ct.RungError where there is no such module, or it launches another file than this.
     """
-    place = f"cudatut.book.tensor.gemm.{name}"
     try:
-        module = importlib.import_module(place)
+        module = importlib.import_module(f"cudatut.book.tensor.gemm.{name}")
     except ModuleNotFoundError as error:
-        if error.name != place:  # that module is there, and lacks another one
+        if not str(error.name).endswith(f".gemm.{name}"):  # it lacks another one
             raise
         raise ct.RungError(
             f"{rung.path}: launch={name}, but there is no tensor/gemm/{name}.py"
