@@ -20,6 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 BEFORE = "4c2282ff648b87e8331ad0689a46ae0e35bd9bdc"
 LANGUAGES = ("", "zh/")  # folders of the site
+# Files and cells that are gone, with the reason: nothing leads to them, and nothing took their place.
+GONE = {
+    "llm/merge.py": "a launcher that only tests used; chapters launch merge.cu themselves",
+    "gemm/attempts_power#watch": "it measures as the other examples do, by measure/sustained.py",
+    "gemm/vectorized#resources": "no page showed it",
+}
 
 # The commands of a program, each with its options: what its parser would take.
 COMMANDS = """
@@ -96,7 +102,7 @@ def test_every_file_of_a_part_is_there_or_said_to_have_moved(before):
     """But for notebooks, which GitHub alone had an address of: they lie in recordings/, and beside exercises."""
     files = [one for one in before.examples if "/" in one and not one.endswith(".ipynb")]
     assert len(files) > 500
-    assert [one for one in files if not place_of(one).is_file()] == []
+    assert [one for one in files if not place_of(one).is_file() and one not in GONE] == []
 
 
 def test_what_moved_is_there_and_no_more_where_it_was():
@@ -126,7 +132,7 @@ def test_every_cell_is_in_its_example_or_in_one_that_its_chapter_did_not_have(na
         for title in set(titles) - set(catalog.cells(path)):
             beside = [one.path for one in since if one.path.parent == path.parent]
             homes = [one for one in beside if title in catalog.cells(one)]
-            assert len(homes) == 1, f"{name}#{title}: {homes}"
+            assert len(homes) == (f"{name}#{title}" not in GONE), f"{name}#{title}: {homes}"
 
 
 def test_every_chapters_exercises_are_had_by_its_name_and_their_notebook_is_there(before):
