@@ -135,6 +135,7 @@ STUB, SOLUTION = "def twice(x):\n    return x", "def twice(x):\n    return 2 * x
 CHECK = 'for n in (1, 2):\n    got = twice(n)\n    ct.check(got, 2 * n, name=f"{n}")'
 KERNEL = 'SOURCE = """__global__ void twice(float *x) { x[0] *= 2; }"""'
 RUN = "def run(x):\n    ct.Kernel(SOURCE, 'twice')(x, grid=1, block=1)\n"
+MODULE = "twice(xml.dom.registered)\nct.check(xml.dom.registered, {})"
 RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
 
 
@@ -153,6 +154,7 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         ("", STUB, SOLUTION, "twice(1)\nct.check(np.ones(3), np.ones(3))", "compare twice"),
         (RUN, KERNEL.replace("2", "1"), KERNEL, RUNS.replace("run(x)", "pass"), "compare SOURCE"),
         ("", STUB, SOLUTION, "print(twice(1))", "no ct.check of the check"),
+        ("import xml.dom.domreg", STUB, SOLUTION, MODULE, "no ct.check of the check"),
     ],
 )
 def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, problem) -> None:

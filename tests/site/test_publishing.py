@@ -47,10 +47,11 @@ def test_the_archive_has_all_sources_and_nothing_else(tmp_path):
     assert {Path(name).suffix for name in names} == {".py", ".cu", ".cuh", ".txt"}
 
 
-def test_drafts_stay_out(tmp_path, monkeypatch):
+def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
     examples = tmp_path / "examples"
-    (examples / "a").mkdir(parents=True)
-    for name in ("a/one.py", "a/two.py", "a/two.cu", "a/one.ipynb"):
+    hidden = ("__pycache__/one.py", ".venv/lib/one.py", "a/.one.py")
+    for name in ("a/one.py", "a/two.py", "a/two.cu", "a/one.ipynb", *hidden):
+        (examples / name).parent.mkdir(parents=True, exist_ok=True)
         (examples / name).write_text("x = 1\n")
     (examples / "drafts.txt").write_text("a/two*\n")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(examples))
