@@ -156,3 +156,17 @@ def test_an_installed_package_has_no_pages(tmp_path, monkeypatch):
     with pytest.raises(catalog.CudatutError, match="chapters are written in a checkout"):
         new(NAME)
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_what_somebody_writes_meanwhile_stays_as_it_is(small_book, monkeypatch):
+    refuse, page = beginning._refuse, catalog.ChapterFiles(NAME).page("zh")
+
+    def and_then(*given):
+        refuse(*given)
+        page.write_text("mine")
+
+    monkeypatch.setattr(beginning, "_refuse", and_then)
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match="cannot be written"):
+        new(NAME)
+    assert files_of(small_book) == before | {page: b"mine"}

@@ -78,23 +78,25 @@ def test_a_chapter_without_faults(chapter) -> None:
 @pytest.mark.parametrize(
     ("change", "line", "said"),
     [
-        ((BEGUN, "level: hard", "level: warm-up"), True, "the easy ones come first"),
-        ((BEGUN, "# %% stub-2", "# %% stub-4"), True, "the cells are stub-1, stub-4"),
-        ((SOLVED, "# %% given-2", "# %% given-9"), True, "needed, in this order: given-1"),
-        ((BEGUN, 'en: "A timer of your own"', 'en: "计时"'), True, "the title in en holds Chinese"),
-        ((SOLVED, "# %% check-1\n", "# %% check-1\nx = = 1\n"), True, "Python cannot read this"),
-        ((SOLVED, "# %% check-1\n", f"# %% check-1\n# {'x' * 90}\n"), True, "92 columns, 80 fit"),
-        ((SOLVED, "# %% given-1\n", "# %% given-1\nimport pycuda.autoinit\n"), True, "autoprimaryctx"),
-        ((SOLVED, "# %% check-1\n", "# %% check-1\nnobody(1)\n"), True, "Undefined name `nobody`"),
-        ((BEGUN, "# ---\n# jupyter", "# -\n# jupyter"), True, "the header needs 'exercises:'"),
+        ((BEGUN, "level: hard", "level: warm-up"), "#       3:", "the easy ones come first"),
+        ((BEGUN, "# %% stub-2", "# %% stub-4"), "# ---", "the cells are stub-1, stub-4"),
+        ((SOLVED, "# %% given-2", "# %% given-9"), "# ---", "needed, in this order: given-1"),
+        ((BEGUN, 'en: "A timer of your own"', 'en: "计时"'), "#       1:", "the title in en holds Chinese"),
+        ((SOLVED, "# %% check-1\n", "# %% check-1\nx = = 1\n"), "x = = 1", "Python cannot read this"),
+        ((SOLVED, "# %% check-1\n", f"# %% check-1\n# {'x' * 79}\n"), f"# {'x' * 79}", "81 columns, 80 fit"),
+        ((SOLVED, "# %% given-1\n", "# %% given-1\nimport pycuda.autoinit\n"), "# %% given-1", "autoprimaryctx"),
+        ((SOLVED, "# %% check-1\n", "# %% check-1\nnobody(1)\n"), "# %% solution-1", "Undefined name `nobody` in `nobody(1)`"),
+        ((BEGUN, "# ---\n# jupyter", "# -\n# jupyter"), "# -", "the header needs 'exercises:'"),
     ],
 )  # fmt: skip
-def test_a_fault_is_found_with_its_place(chapter, change, line, said) -> None:
+def test_a_fault_is_found_with_its_place(chapter, tmp_path, change, line, said) -> None:
+    """line: what stands where the finding points to."""
     found = chapter(change)
     fitting = [one for one in found if said in one]
     assert fitting, found
-    place = fitting[0].partition(": ")[0]
-    assert place.startswith(f"examples/basics/timing/{change[0]}:") is line, place
+    file, number = fitting[0].split(":")[:2]
+    assert file == f"examples/basics/timing/{change[0]}"
+    assert (tmp_path / file).read_text(encoding="utf-8").splitlines()[int(number) - 1] == line
 
 
 def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> None:
@@ -135,6 +137,7 @@ STUB, SOLUTION = "def twice(x):\n    return x", "def twice(x):\n    return 2 * x
 CHECK = 'for n in (1, 2):\n    got = twice(n)\n    ct.check(got, 2 * n, name=f"{n}")'
 KERNEL = 'SOURCE = """__global__ void twice(float *x) { x[0] *= 2; }"""'
 RUN = "def run(x):\n    ct.Kernel(SOURCE, 'twice')(x, grid=1, block=1)\n"
+CAUGHT = "try:\n    raise ValueError\nexcept ValueError:\n    got = twice(1)\nct.check(got, 2)"
 MODULE = "twice(xml.dom.registered)\nct.check(xml.dom.registered, {})"
 RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
 
@@ -146,6 +149,7 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         (RUN, KERNEL.replace("*= 2", "*= 1"), KERNEL, RUNS, ""),
         ("def right(got):\n    assert got == 2", STUB, SOLUTION, "right(twice(1))", ""),
         ("", STUB, SOLUTION, "assert twice(1) == 2", ""),
+        ("", STUB, SOLUTION, CAUGHT, ""),
         ("", SOLUTION, SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION + "  # yours: twice as much", SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION.replace("    ", '    "Twice."\n    '), SOLUTION, CHECK, "is the solution"),
