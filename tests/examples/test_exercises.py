@@ -137,7 +137,7 @@ STUB, SOLUTION = "def twice(x):\n    return x", "def twice(x):\n    return 2 * x
 CHECK = 'for n in (1, 2):\n    got = twice(n)\n    ct.check(got, 2 * n, name=f"{n}")'
 KERNEL = 'SOURCE = """__global__ void twice(float *x) { x[0] *= 2; }"""'
 RUN = "def run(x):\n    ct.Kernel(SOURCE, 'twice')(x, grid=1, block=1)\n"
-CAUGHT = "try:\n    raise ValueError\nexcept ValueError:\n    got = twice(1)\nct.check(got, 2)"
+IMPORT = "try:\n    import lxml\nexcept ImportError:\n    import xml.dom.domreg"
 MODULE = "twice(xml.dom.registered)\nct.check(xml.dom.registered, {})"
 RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
 
@@ -149,7 +149,6 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         (RUN, KERNEL.replace("*= 2", "*= 1"), KERNEL, RUNS, ""),
         ("def right(got):\n    assert got == 2", STUB, SOLUTION, "right(twice(1))", ""),
         ("", STUB, SOLUTION, "assert twice(1) == 2", ""),
-        ("", STUB, SOLUTION, CAUGHT, ""),
         ("", SOLUTION, SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION + "  # yours: twice as much", SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION.replace("    ", '    "Twice."\n    '), SOLUTION, CHECK, "is the solution"),
@@ -158,7 +157,7 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         ("", STUB, SOLUTION, "twice(1)\nct.check(np.ones(3), np.ones(3))", "compare twice"),
         (RUN, KERNEL.replace("2", "1"), KERNEL, RUNS.replace("run(x)", "pass"), "compare SOURCE"),
         ("", STUB, SOLUTION, "print(twice(1))", "no ct.check of the check"),
-        ("import xml.dom.domreg", STUB, SOLUTION, MODULE, "no ct.check of the check"),
+        (IMPORT, STUB, SOLUTION, MODULE, "no ct.check of the check"),
     ],
 )
 def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, problem) -> None:
