@@ -40,6 +40,7 @@ def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
     # It is in progress: nothing waits for its recordings.
     parts = contents.load(docs / "contents.yml")
     (chapter,) = (one for one in contents.chapters(parts) if one.name == NAME)
+    assert [one.name for one in contents.chapters(parts) if one.part == "basics"][-1] == NAME
     assert chapter.draft and chapter.title["en"] == 'Warps, "so called"'
     assert not [one for one in catalog.examples() if one.name.startswith(NAME)]
     assert NAME not in exercises.chapters(drafts=False)
@@ -52,7 +53,10 @@ def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
 
 
 def test_without_titles_a_mark_stands_in_their_place(small_book):
+    drafts = small_book / "examples" / "drafts.txt"
+    drafts.write_text("start/other*", "utf-8")  # without the end of a line
     new(NAME)
+    assert drafts.read_text("utf-8").startswith(f"start/other*\n{NAME}")
     found = [str(one) for one in judge.of_chapter(NAME, small_book / "docs")]
     assert f"docs/en/{NAME}.md:2: this is still to be written: the title of {NAME}" in found
 

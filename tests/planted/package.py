@@ -40,6 +40,7 @@ TESTS = (
     *("tests/cudatut", "tests/site", "tests/authoring", "tests/llm"),
     *("tests/test_forgeries.py", "tests/test_commands.py", "tests/test_notebooks.py"),
     *(
+        "tests/examples/test_sources.py",
         "tests/examples/test_restamps.py",
         "tests/examples/test_compile.py",
         "tests/examples/test_exercises.py",
