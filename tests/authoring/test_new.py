@@ -145,13 +145,21 @@ def test_whatever_interrupts_it_leaves_nothing_behind(small_book, monkeypatch, e
     new(name)
 
 
-def test_a_table_of_contents_that_is_written_otherwise(small_book):
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        lambda text: yaml.safe_dump(yaml.safe_load(text), allow_unicode=True),
+        lambda text: text.replace("  - id: ", '  - "id": '),
+    ],
+)
+def test_a_table_of_contents_that_is_written_otherwise(small_book, otherwise):
     table = small_book / "docs" / "contents.yml"
-    data = yaml.safe_load(table.read_text("utf-8"))
-    table.write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    table.write_text(otherwise(table.read_text("utf-8")), "utf-8")
     before = files_of(small_book)
     with pytest.raises(NewChapterError, match="add this one yourself, - {id: warps, title"):
         new(NAME)
+    with pytest.raises(NewChapterError, match="of memory/pinned: write `written: draft` there"):
+        new("memory/pinned")
     assert files_of(small_book) == before
 
 
