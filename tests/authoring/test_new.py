@@ -44,6 +44,9 @@ def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
     assert chapter.draft and chapter.title["en"] == 'Warps, "so called"'
     assert not [one for one in catalog.examples() if one.name.startswith(NAME)]
     assert NAME not in exercises.chapters(drafts=False)
+    assert '{en: "Warps, \\"so called\\"", zh: "线程束怎么分"}' in (
+        docs / "contents.yml"
+    ).read_text("utf-8")
     # What stood there stands there as it was.
     for name in ("docs/contents.yml", "examples/drafts.txt"):
         old, now = before[small_book / name].decode(), (small_book / name).read_text("utf-8")

@@ -102,7 +102,7 @@ def test_404_speaks_both_languages(pages):
     assert "This page does not exist" in zh and "没有这个页面" in zh
 
 
-def test_search_index_of_chinese_is_segmented(project):
+def test_search_index_of_chinese_is_segmented_on_chinese_pages(project):
     project.body("每个线程束共用一条指令。", "zh")
     index = json.loads((project.build("zh") / "search/search_index.json").read_text("utf-8"))
     text = " ".join(doc["text"] for doc in index["docs"])
@@ -110,6 +110,9 @@ def test_search_index_of_chinese_is_segmented(project):
     assert "\\u200b" in index["config"]["separator"]
     assert not [doc for doc in index["docs"] if doc["location"].startswith("examples/start")]
     assert "单线程" not in text  # a row of a table
+    project.body("每个线程束共用一条指令。")
+    index = json.loads((project.build() / "search/search_index.json").read_text("utf-8"))
+    assert any("每个线程束共用一条指令" in doc["text"] for doc in index["docs"])
 
 
 def test_base_address(project, monkeypatch):
