@@ -19,6 +19,7 @@ from cudatut.site import (
     languages,
     locale,
     main_path,
+    plugin,
     serving,
     slimming,
 )
@@ -397,6 +398,12 @@ def test_a_figure_that_fails_is_named(project, caplog):
     project.body(f'```python exec="on"\n{code}\n```')
     said = "fails: KeyError: 'size' (docs/figures/start/broken.py:2, `return {}['size']`)"
     project.refused(caplog, said)
+
+
+def test_an_error_that_quotes_an_output_is_of_its_figure():
+    frame = '  File "/book/docs/figures/start/add.py", line 2, in drawn\n    run()\n'
+    said = plugin._of_fence(f"x\nOutput is:\n{frame}ToolError: it ends.\nOutput is:\nnothing\n")
+    assert "fails: nothing (docs/figures/start/add.py:2, `run()`)" in said
 
 
 def test_a_preview_tells_the_budget_in_a_sentence_and_leaves_reading_to_the_judge(
