@@ -483,6 +483,11 @@ def test_which_guard_caught_what(error, guard, detail):
     assert "\n" not in found.detail
 
 
+def test_a_line_has_three_hundred_characters_at_most():
+    for said, kept in (("x" * 300, "x" * 300), ("x" * 301, "x" * 297 + "...")):
+        assert exercises.explained(NoGpuError(said)).detail == kept
+
+
 def test_a_lost_context_ends_the_process_at_once(chapter, monkeypatch, capsys):
     """PyCUDA would complain of it for every array that it cleans up."""
     left = []

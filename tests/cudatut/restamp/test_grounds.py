@@ -195,6 +195,11 @@ def test_what_moved_under_somebody_who_still_names_the_old_place(judged, was, no
     assert astray in judged(moves=[(was, now)]).refused
 
 
+def test_of_two_that_moved_one_is_named_at_the_old_place(judged):
+    found = judged(moves=[("b/far.py", "c/far.py"), ("a/data.txt", "b/data.txt")])
+    assert "a/main.py names a file that is elsewhere now" in found.refused
+
+
 def test_a_header_that_moved_under_one_that_still_includes_it(judged):
     """Then the compiler tells whether it finds another."""
     accepted(judged(moves=[("b/common.cuh", "c/common.cuh")]), **{"b/common.cuh": "code"})
