@@ -532,6 +532,7 @@ def test_checks_that_can_be(check):
         (ONE, {"atol": 0.0, "rtol": 0.01}, "an element lies outside"),
         (ONE, {"max_abs_err": 2.0, "max_rel_err": 0.2}, "the reference is 10"),
         (ONE, {"atol": 9.5}, "the reference is 10, and 0 would have passed"),
+        (ONE, {"atol": 9.0}, "the reference is 10, and 0 would have passed"),
     ],
 )  # fmt: skip
 def test_checks_that_cannot_be(check, change, says):
@@ -613,6 +614,21 @@ def test_rows_that_cannot_be(change, says):
     assert any(says in problem for problem in of_row(**change)), of_row(**change)
 
 
+@pytest.mark.parametrize(("host_us", "told"), [(None, False), (49.9, False), (50.0, True)])
+def test_a_launch_that_takes_the_host_long_is_told(host_us, told):
+    made = benchmark()
+    made.rows[1].host_us = host_us
+    assert made.dear() == ("host us" in made.table()[0]) == told
+
+
+def test_intervals_have_a_column_where_a_row_has_one():
+    made = benchmark()
+    assert "interval" not in made.table()[0]
+    made.rows[1].ratio_low, made.rows[1].ratio_high = 0.9, 1.1
+    head, *rows = made.table()
+    assert [row[head.index("interval")] for row in rows] == ["", "0.900 to 1.100", ""]
+
+
 def test_what_is_computed_again_may_be_rounded():
     assert of_row(value=3.0 * (1 + 1e-12)) == []
 
@@ -664,6 +680,8 @@ def paired_benchmark():
         ({"host_us": 0.0}, "has host_us = 0.0 for 'ours'"),
         ({"mhz": -1.0}, "has mhz = -1.0 for 'ours'"),
         ({"mhz": 2500.0}, "has mhz = 2500.0, and most_mhz = 1980.0 for 'ours'"),
+        ({"cycles": 7500.0}, "has cycles = 7500.0"),
+        ({"cycles": 30000.0}, "has cycles = 30000.0"),
         ({"cycles": 99.0}, "has cycles = 99.0 for 'ours', and its time and clock are of others"),
     ],
 )

@@ -182,6 +182,14 @@ def test_another_poison_tells_what_was_written(shown, zones):
     assert len(shown) == 1
 
 
+def test_a_bool_of_a_poison_that_is_a_bool_may_have_been_written(shown, zones):
+    want = np.arange(100) == 7
+    ct.check(OnGpu(want.copy(), poison=1), want)
+    assert shown[0].passed
+    with pytest.raises(CheckError, match="1 of 100 elements are wrong"):
+        ct.check(OnGpu(np.where(want, np.uint8(2), want).view("bool"), poison=2), want)
+
+
 def test_a_tolerance_lets_no_unwritten_integers_pass(shown, zones):
     for off in (0, 1):
         with pytest.raises(CheckError, match="nobody can tell whether a kernel wrote them"):

@@ -8,6 +8,7 @@ import pytest
 from on_gpu import OnGpu
 
 import cudatut as ct
+from cudatut.gpu import operands
 
 
 def take(array, *args, how="read", **options):
@@ -193,6 +194,26 @@ def test_rows_of_an_output_do_not_lie_in_one_another():
     assert take(broadcast, "float32", rows=1).stride == 0
     with pytest.raises(ValueError, match="must be a number of elements"):
         take(rows[::-1], "float32", rows=1)
+
+
+def test_one_row_is_as_far_from_the_next_as_is_convenient():
+    """There is no next one: no distance is too small, or odd."""
+    host = np.zeros(8, "float32")
+    for shift in (0, 4):
+        row = take(host, "float32", how="write", lies=(1, 8, 3))
+        assert row._replace(address=np.uint64(shift)).aligned(16) == (shift == 0)
+    assert not take(host, "float32", lies=(2, 3, 3))._replace(address=np.uint64(0)).aligned(16)
+
+
+@pytest.mark.parametrize(
+    ("driver", "count", "several"), [(None, 2, False), ("libcuda", 1, False), ("libcuda", 2, True)]
+)
+def test_where_an_array_lies_is_asked_where_there_are_several_gpus(
+    monkeypatch, driver, count, several
+):
+    monkeypatch.setattr(operands, "installed_driver", lambda: driver)
+    monkeypatch.setattr(operands, "gpu_count", lambda: count)
+    assert operands._several_gpus.__wrapped__() is several
 
 
 def test_arrays_without_elements_are_taken():

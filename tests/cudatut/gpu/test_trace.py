@@ -150,6 +150,13 @@ def test_names_of_kernels(mangled, plain):
         assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
 
 
+def test_a_kernel_is_found_by_its_plain_name():
+    found = trace.Trace(gpu=[trace.Row("scan<tile<4>>", 2, 1.0, 1, 0.5)])
+    assert found["scan"] is found["scan<tile<4>>"] is found.gpu[0]
+    with pytest.raises(KeyError):
+        found["scan<tile"]
+
+
 def test_two_tables(capsys):
     traced(*WAITING).show()
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
