@@ -467,8 +467,9 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
         (MemoryError_("cuMemAlloc failed: out of memory"), "memory", "out of memory"),
         (NoGpuError("no NVIDIA driver"), "machine", "no NVIDIA driver"),
         (ModuleNotFoundError("No module named 'pycuda'", name="pycuda"), "machine", "doctor"),
+        (ModuleNotFoundError("No module named 'pycuda.x'", name="pycuda.x"), "machine", "doctor"),
         (subprocess.TimeoutExpired("python", 60), "time", "60 seconds"),
-        (AssertionError("Traceback ...\nValueError: seven"), "condition", "ValueError: seven"),
+        (AssertionError("Traceback ...\n  x\nValueError: seven"), "condition", "ValueError: seven"),
         (
             AssertionError("...\npycuda.driver.CompileError: x\nkernel.cu(2): error: y"),
             "compile",
@@ -531,8 +532,9 @@ def test_progress_that_cannot_be_read_is_told_in_a_line(chapter, capsys):
 
 
 def test_progress_is_forgotten(chapter, capsys):
-    for number in (1, 2):
-        exercises.keep(exercises.get("start/add", number), "done")
+    for number, state in ((1, "started"), (2, "done")):
+        exercises.keep(exercises.get("start/add", number), state)
+    assert exercises.progress() == {"start/add 1": "started", "start/add 2": "done"}
     assert cli.main(["exercise", "start/add", "1", "--forget"]) == 0
     assert exercises.progress() == {"start/add 2": "done"}
     assert cli.main(["exercise", "--forget"]) == 0

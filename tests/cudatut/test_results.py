@@ -507,7 +507,12 @@ EXACT = results.Check("c", True, 9, 0.0, 0.0, 0.0, 0.0)
 ONE = results.Check("c", True, 1, 0.5, 0.05, 0.2, 0.1)  # the reference is 10
 
 
-@pytest.mark.parametrize("check", [CHECK, EXACT, ONE])
+MOST = results.Check(
+    "c", True, 9, 1e6 + 0.5e12, 0.6, 1e6, 0.5
+)  # the largest reference there may be
+
+
+@pytest.mark.parametrize("check", [CHECK, EXACT, ONE, MOST])
 def test_checks_that_can_be(check):
     assert problems(check) == []
 
@@ -633,6 +638,15 @@ def test_what_is_computed_again_may_be_rounded():
     assert of_row(value=3.0 * (1 + 1e-12)) == []
 
 
+def test_what_lies_in_the_cache_is_read_ten_times_as_fast_as_the_memory_at_most():
+    for share, count in ((10.0, 0), (10.5, 1)):
+        row = results.Row(
+            "a", 10.0, 9.0, 12.0, 2 * share, share, False, None, bytes=int(20_000 * share)
+        )
+        found = problems(results.Benchmark("b", "GB/s", 2.0, [row], 5))
+        assert len(found) == count, found
+
+
 def test_tensor_cores_are_not_below_the_limit_of_fmas():
     row = results.Row("a", 10.0, 9.0, 12.0, 3.0, 1.5, False, None, flops=30_000_000)
     (problem,) = problems(results.Benchmark("b", "TFLOP/s", 2.0, [row], 5))
@@ -675,6 +689,7 @@ def paired_benchmark():
         ({"times": "9 10 11 10"}, "has 4 runs in 3 rounds for 'ours'"),
         ({"times": "9 10 eleven"}, "has times = '9 10 eleven' for 'ours'"),
         ({"times": "9 10 -11"}, "has times = '9 10 -11' for 'ours'"),
+        ({"times": "9 10 0"}, "has times = '9 10 0' for 'ours'"),
         ({"times": "9 10 inf"}, "has times = '9 10 inf' for 'ours'"),
         ({"times": None}, "has no runs, and others have for 'ours'"),
         ({"host_us": 0.0}, "has host_us = 0.0 for 'ours'"),
@@ -742,6 +757,33 @@ def test_others_that_cannot_be():
     two = [{"name": "n", "value": 3, "unit": None}, {"name": "n", "value": 4, "unit": None}]
     assert problems(results.Facts("t", []), rows=two) == ["facts 't': two rows 'n'"]
     assert problems(results.Facts("t", []), rows=two[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "measured", "high", "wanted", "can_be"),
+    [
+        (1.0, 1.0, 1.0, 0.5, True),
+        (1.0, 1.1, 1.2, 0.0, False),
+        (0.0, 1.1, 1.2, 0.5, False),
+        (1.1, 1.0, 1.2, 0.5, False),
+        (1.0, 1.3, 1.2, 0.5, False),
+    ],
+)
+def test_goals_that_can_be(low, measured, high, wanted, can_be):
+    verdict = "reached" if low >= wanted else "undecided"
+    made = results.Goals("g", [results.Goal("n", wanted, measured, low, high, verdict)])
+    found = problems(made)
+    assert (found == []) is can_be
+    assert can_be or f"goals 'g', 'n': {measured} is not from {low} to {high}" in found[0]
+
+
+@pytest.mark.parametrize(("mhz", "held_back"), [(0.98 * 1980, False), (1940, True), (None, False)])
+def test_a_clock_two_percent_below_the_highest_is_not_held_back(mhz, held_back):
+    made = paired_benchmark()
+    made.rows[0].mhz = mhz
+    assert made.held_back() is held_back
+    made.rows[1].mhz = 1980.0  # one is enough
+    assert made.held_back() is held_back
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**64), 10**400, -(10**400)])

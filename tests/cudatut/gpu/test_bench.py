@@ -297,6 +297,19 @@ def test_all_contestants_have_to_keep_their_clock(monkeypatch):
     assert len(contest.ran) / 2 == pytest.approx(100, abs=2)
 
 
+@pytest.mark.parametrize(
+    ("mhz", "step", "rounds"), [(0.98 * 1980.0, 0.05, 2), (1940.0, 0.05, 19), (1940.0, 0.25, 3)]
+)
+def test_it_settles_for_a_second_at_most(monkeypatch, mhz, step, rounds):
+    """Two percent below its highest clock it is not held back, and after a twentieth of a second it is still warming up."""
+    contest = Contest(monkeypatch, mhz=mhz, a=100.0)
+    clock = iter(step * n for n in range(100))
+    monkeypatch.setattr(bench, "_SETTLE_S", 1.0)
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    bench._settle(contest.runs, {"a": Run(100.0, 5.0)})
+    assert len(contest.ran) == rounds
+
+
 def test_rivals_are_named_after_all_that_is_timed(monkeypatch):
     contest = Contest(monkeypatch, ours=100.0, cuBLAS=100.0)
     contest.runs["cuBLAS"] = Vendor(contest.runs["cuBLAS"])

@@ -108,9 +108,10 @@ def test_no_moment_is_counted_twice():
     assert found["cuCtxSynchronize"].waited_for == "b"
 
 
-def test_clocks_that_differ_by_a_microsecond():
-    found = traced(kernel(0, 101 * US, 1), api(0, 100 * US, 2, 6))
-    assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(0.1)
+def test_clocks_that_differ_by_microseconds():
+    for late, waited in ((1, 0.1), (5, 0.1), (5.001, 0.0)):
+        found = traced(kernel(0, (100 + late) * US, 1), api(0, 100 * US, 2, 6))
+        assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(waited)
 
 
 def test_work_that_never_ended_is_left_out():

@@ -162,6 +162,14 @@ def test_a_module_that_was_renamed_and_whose_comment_changed(judged):
     accepted(found, **{"a/helper.py": "moved", "a/main.py": "moved", "a/steps.py": "moved"})
 
 
+def test_a_kernel_that_moved_into_a_folder_of_a_folder_and_changed(judged):
+    """Its name tells that it is the same."""
+    found = judged(
+        moves=[("a/k.cu", "b/deep/k.cu")], **{"b/deep/k.cu": ("x[0]", "x[2]"), "a/main.py": ("a/k", "b/deep/k")}
+    )  # fmt: skip
+    assert found.now["a/k.cu"] == "b/deep/k.cu"
+
+
 def test_a_shared_module_of_another_part(judged):
     found = judged(
         moves=[("b/far.py", "c/near.py")],
