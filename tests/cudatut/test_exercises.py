@@ -128,6 +128,17 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
     assert "Thrice" in said and "Twice" not in said
 
 
+def test_parts_and_chapters_have_their_titles_in_the_books_order():
+    one, two, part = ({"en": name, "zh": name} for name in ("One", "Two", "Part"))
+    chapters = [{"id": "one", "title": one}, {"id": "a-two", "title": two}]
+    contents = json.dumps({"parts": [{"id": "p", "title": part, "chapters": chapters}]})
+    assert list(exercises._titles_in(contents).items()) == [
+        ("p", part),
+        ("p/one", one),
+        ("p/a-two", two),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

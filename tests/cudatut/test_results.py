@@ -777,6 +777,20 @@ def test_goals_that_can_be(low, measured, high, wanted, can_be):
     assert can_be or f"goals 'g', 'n': {measured} is not from {low} to {high}" in found[0]
 
 
+def test_of_what_is_held_back_the_clock_is_told_and_the_cycles_in_millions():
+    head, ours, theirs = paired_benchmark().table()
+    told = [dict(zip(head, row)) for row in (ours, theirs)]
+    assert [(row["Mcycles"], row["MHz"]) for row in told] == [("0.015", "1500"), ("", "")]
+
+
+def test_goals_by_name():
+    one, other = (results.Goal(name, 1.0, 1.2, 1.1, 1.3, "reached") for name in ("n = 1", "n = 2"))
+    goals = results.Goals("g", [one, other])
+    assert goals["n = 2"] is other
+    with pytest.raises(KeyError, match="n = 3"):
+        goals["n = 3"]
+
+
 @pytest.mark.parametrize(("mhz", "held_back"), [(0.98 * 1980, False), (1940, True), (None, False)])
 def test_a_clock_two_percent_below_the_highest_is_not_held_back(mhz, held_back):
     made = paired_benchmark()

@@ -301,6 +301,7 @@ def test_goals_are_reached_missed_or_undecided():
     assert "n = 1024 1× 0.980× 0.970× – 0.990× ✗ missed" in text
     assert "n = 4096 1× 1.020× 1.010× – 1.030× ✓ reached" in text
     assert "n = 8192 1× 1.000× 0.990× – 1.010× = undecided" in text
+    assert html.count('<td class="w"><span') == 3  # a verdict is no number
     assert "未能判定" in results_html([shown(GOALS)], "zh")
     wrong = copy.deepcopy(GOALS)
     wrong["rows"][0]["verdict"] = "reached"
