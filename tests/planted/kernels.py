@@ -221,7 +221,9 @@ def judge(
                 size, grown = new, now
             if now > limits.until:
                 return {"outcome": "cut", "seconds": round(now - begun, 1)}
-            allowed = hang if size > 0 else STARTING + hang  # Python and pytest start, beside others
+            allowed = (
+                hang if size > 0 else STARTING + hang
+            )  # Python and pytest start, beside others
             if now - grown > allowed:
                 stuck = f"nothing went on for {allowed:.0f} s"
             elif now - begun > most:
