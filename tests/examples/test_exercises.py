@@ -122,6 +122,39 @@ def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> 
     assert "two or three exercises, and there is 1 of them" in found.message
 
 
+@pytest.mark.parametrize(
+    ("chapter", "stub", "solution", "check", "place", "said"),
+    [
+        ("basics/warps", "x = 1", "x = 2", "ct.check(x, 2)", None, None),
+        ("basics/warps", "x = 1", "y = 2", "ct.check(y, 2)", "solutions.py:3", "it does not define x, which the stub does"),
+        ("basics/warps", "x = 1", "x = 2", "assert x == 2", "solutions.py:5", "it compares nothing: use ct.check"),
+        ("start/warps", "x = 1", "import cupy\nx = 2", "ct.check(x, 2)", "solutions.py:4", "it imports cupy"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit(
+    tmp_path, monkeypatch, chapter, stub, solution, check, place, said
+) -> None:
+    """Of the first of two exercises that are written alike."""
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    folder = tmp_path / "examples" / chapter
+    folder.mkdir(parents=True)
+    each = "#       {}: {{title: {{en: a, zh: 甲}}, level: easy, minutes: 5, task: {{en: a, zh: 甲}}, fails: x}}\n"
+    header = "# ---\n# jupyter:\n#   cudatut:\n#     requires: sm_75\n#     exercises:\n"
+    header += "".join(map(each.replace("#   ", "#     ").format, (1, 2))) + "# ---\n"
+    begun = "".join(f"# %% stub-{number}\n{stub}\n" for number in (1, 2))
+    solved = "".join(
+        f"# %% given-{n}\nimport numpy as np\n# %% solution-{n}\n{solution}\n# %% check-{n}\nimport cudatut as ct\n{check}\n"
+        for n in (1, 2)
+    )
+    (folder / BEGUN).write_text(header + begun, encoding="utf-8")
+    (folder / SOLVED).write_text(solved, encoding="utf-8")
+    found = list(map(str, exercises_rules.of_chapter(chapter)))
+    if said is None:
+        assert found == []
+    else:
+        assert any(one.startswith(f"examples/{chapter}/{place}: {said}") for one in found), found
+
+
 @dataclass(frozen=True)
 class Parts:
     """Of an exercise what these rules look at."""
@@ -168,7 +201,7 @@ def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, pro
 @pytest.mark.parametrize(
     ("part", "code", "said"),
     [
-        ("given", "import cupy", "it imports cupy"),
+        ("given", "import xml.dom.domreg\nimport cupy", "it imports cupy"),
         ("stub", "def twice(x):\n    return ct.cdiv(x, 1)", "it uses ct"),
         ("solution", "from cudatut import check", "it imports cudatut"),
     ],
