@@ -446,12 +446,13 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
             before = part
         lines.append(f"  {name}  {titles.get(name, {}).get(lang, '')}".rstrip())
         for exercise in found:
-            states.append(known.get(exercise.name))
+            state = known.get(exercise.name)
+            states.append(state)
             columns = (
                 f"{exercise.number:3}",
                 _padded(_word(exercise.level, lang), 7),
                 _padded(_word("minutes", lang, minutes=exercise.minutes), -7),
-                _padded(_word(states[-1], lang) if states[-1] else "", 7),
+                _padded(_word(state, lang) if state else "", 7),
                 exercise.title[lang],
             )
             lines.append(f"    {'  '.join(columns)}")

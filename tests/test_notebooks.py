@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
+import cudatut.notebook
 from cudatut import catalog, exercises, paths, to_notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -225,6 +226,18 @@ def test_with_its_extra_it_goes_on_and_names_what_it_compares_with(installed, dr
     assert found["failed"] == ""
     assert "PyTorch is not installed" in found["said"] and "%pip install torch" in found["said"]
     assert "cutlass" not in found["said"] and "CuPy is not" not in found["said"]
+
+
+def test_why_cupy_could_not_be_installed(monkeypatch, capsys):
+    """pip's last line says it; those before are warnings."""
+    said = "WARNING: a newer pip is there\nERROR: No space left on device\n"
+    done = subprocess.CompletedProcess([], 1, "", said)
+    monkeypatch.setattr(cudatut.notebook.device, "cupy_package", lambda: "cupy-cuda13x")
+    monkeypatch.setattr(cudatut.notebook.libraries, "installed", lambda name: False)
+    monkeypatch.setattr(cudatut.notebook.subprocess, "run", lambda *given, **how: done)
+    cudatut.notebook.install_cupy()
+    why = "cupy-cuda13x could not be installed (ERROR: No space left on device)"
+    assert capsys.readouterr().out.startswith(why)
 
 
 HIDDEN = """

@@ -58,10 +58,9 @@ class Operand(NamedTuple):
         reach = ((first.count - 1) * first.stride + first.width) * first.size
         if lead >= reach:
             return False
-        rows = first.count > 1 and second.count > 1
-        if not rows or apart != second.stride * second.size or not apart:
+        if not apart or (second.count > 1 and apart != second.stride * second.size):
             return True  # or so it is taken
-        # Rows at the same distance, as those of two parts of one matrix: they may pass each other.
+        # One row, or rows at the same distance, as those of two parts of one matrix: they may pass each other.
         column = lead % apart
         return column < first.width * first.size or column + second.width * second.size > apart
 

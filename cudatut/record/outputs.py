@@ -77,7 +77,7 @@ def scrubber() -> Callable[[str], str]:
 
     def scrub(text: str) -> str:
         for pattern, new in rules:
-            text = pattern.sub(new.replace("\\", r"\\"), text)
+            text = pattern.sub(new, text)
         return text
 
     return scrub

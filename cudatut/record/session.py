@@ -134,7 +134,7 @@ def _toolchain() -> dict[str, str | None]:
         "cuda": cuda,
         "nvcc": nvcc,
         "pycuda": _version("pycuda"),
-        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+        "python": ".".join(map(str, sys.version_info[:3])),
         "numpy": _version("numpy"),
         "cupy": _version("cupy-cuda13x", "cupy-cuda12x", "cupy"),
     }

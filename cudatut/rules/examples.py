@@ -61,7 +61,7 @@ def _cells(path: Path, text: str) -> Iterator[Finding]:
     cells = list(_CELL.finditer(text))
 
     def at(cell: re.Match) -> int:
-        return text.count("\n", 0, cell.start()) + 1
+        return text[: cell.start()].count("\n") + 1
 
     if not cells or not cells[0]["kind"]:
         line = at(cells[0]) if cells else 1
@@ -103,7 +103,7 @@ def _runs_as_a_script(path: Path, text: str, tree: ast.Module) -> Iterator[Findi
     """No magics, no notebook-only names, no absolute path of a machine."""
 
     def at(found: re.Match) -> int:
-        return text.count("\n", 0, found.end()) + 1
+        return text[: found.end()].count("\n") + 1
 
     if found := _MAGIC.search(text):
         yield finding(
@@ -126,7 +126,7 @@ def of_kernel_file(path: Path) -> list[Finding]:
     """Each `--8<-- [start:x]` has its end, once: a page that quotes a broken region shows nothing."""
     text = catalog.read_text(path)
     marks = [
-        (kind, name, text.count("\n", 0, mark.start()) + 1)
+        (kind, name, text[: mark.start()].count("\n") + 1)
         for mark in _REGION.finditer(text)
         for kind, name in [mark.groups()]
     ]

@@ -25,4 +25,4 @@ def line_of_exercise(path: Path, number: int) -> int:
 def _line(path: Path, pattern: str) -> int:
     text = catalog.read_text(path) if path.is_file() else ""
     found = re.search(pattern, text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else 0
+    return text[: found.start()].count("\n") + 1 if found else 0

@@ -85,10 +85,13 @@ def _of_fence(message: str) -> str:
 
 
 class CudatutPlugin(BasePlugin):
-    """Brings recordings, the table of contents and the other language into the site."""
+    """Brings recordings, the table of contents and the other language into the site.
+
+    What MkDocs hands over is changed in place: without an answer it goes on with that.
+    """
 
     @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
-    def on_config(self, config: Any) -> Any:
+    def on_config(self, config: Any) -> None:
         lang, docs = config.theme["language"], Path(config.docs_dir)
         self.site_url = os.environ.get("SITE_URL", "")
         if self.site_url:
@@ -127,7 +130,6 @@ class CudatutPlugin(BasePlugin):
         options["cudatut.site.snippets"]["base_path"] = [str(paths.examples_dir())]
         fences = [directives.fence(), directives.fence("exercise", exercise_fence.render)]
         options["pymdownx.superfences"] = {"custom_fences": fences}
-        return config
 
     def on_pre_build(self, config: Any) -> None:
         if (
@@ -143,7 +145,7 @@ class CudatutPlugin(BasePlugin):
             self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
-    def on_files(self, files: Any, config: Any) -> Any:
+    def on_files(self, files: Any, config: Any) -> None:
         for page in contents.left_out(self.parts):
             if file := files.get_file_from_path(page):
                 files.remove(file)
@@ -159,7 +161,6 @@ class CudatutPlugin(BasePlugin):
             # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
             files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))
         self.shown_in = contents.chapters_by_example(self.parts, self.state.docs)
-        return files
 
     def on_page_markdown(self, markdown: str, page: Any, config: Any, files: Any) -> str:
         self.state.page, self.state.url = page.file.src_uri, page.url
@@ -206,7 +207,7 @@ class CudatutPlugin(BasePlugin):
             self.state.report(error)
             return f"<p>{escape(str(error))}</p>"
 
-    def on_env(self, env: Any, config: Any, files: Any) -> Any:
+    def on_env(self, env: Any, config: Any, files: Any) -> None:
         """All pages are read, none is written: what they defer becomes pages beside them."""
         for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
             if (page := file.page) is None or page.content is None:  # excluded from this build
@@ -244,21 +245,21 @@ class CudatutPlugin(BasePlugin):
         files.append(file)
 
     @event_priority(50)
-    def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+    def _on_page_context_before_search(
+        self, context: Any, page: Any, config: Any, nav: Any
+    ) -> None:
         page.content = searching.searched(page.content)
         try:
             self.asked[page.url] = searching.asked(page.meta)
         except CudatutError as error:
             self.state.page = page.file.src_uri
             self.state.report(error)
-        return context
 
     @event_priority(-50)
-    def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+    def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> None:
         page.content = self.shown[page.file.src_uri]
         self.state.page, self.state.url = page.file.src_uri, page.url
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
-        return context
 
     on_page_context = CombinedEvent(_on_page_context_before_search, _on_page_context_after_search)
 
@@ -269,9 +270,8 @@ class CudatutPlugin(BasePlugin):
             self.state.report(problem)
         return page_html
 
-    def on_template_context(self, context: Any, template_name: str, config: Any) -> Any:
+    def on_template_context(self, context: Any, template_name: str, config: Any) -> None:
         context["languages"] = languages.switch_from_root(context["base_url"], self.state.lang)
-        return context
 
     def on_post_build(self, config: Any) -> None:
         site = Path(config.site_dir)

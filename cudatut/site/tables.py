@@ -57,5 +57,5 @@ def _of_html(markdown: str) -> Iterator[tuple[list[str], list[Row]]]:
             yield head, rows
             head, rows = cells, []
         else:
-            rows.append((markdown.count("\n", 0, row.start()) + 1, cells))
+            rows.append((markdown[: row.start()].count("\n") + 1, cells))
     yield head, rows

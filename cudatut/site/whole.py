@@ -49,7 +49,7 @@ def _titles(markdown: str, wanted: str) -> Iterator[tuple[int, str]]:
     if not heading:
         yield 0, f"the page has no heading of its own: begin it with '# {wanted} {{ #top }}'"
     elif heading[1] != wanted:
-        number = markdown.count("\n", 0, heading.start()) + 1
+        number = markdown[: heading.start()].count("\n") + 1
         yield number, f"{of}, and this heading '{heading[1]}': write the same"
 
 
@@ -92,7 +92,7 @@ def _warm_ups(markdown: str) -> Iterator[tuple[int, str]]:
     if not section:
         yield 0, "there is no section with the id 'try': in `start` a page has two tasks to try"
         return
-    line = markdown.count("\n", 0, section.start()) + 1
+    line = markdown[: section.start()].count("\n") + 1
     tasks, answers = section[1].partition("???")[0], section[1].count('??? success "')
     if max(len(_TASK.findall(section[1])), answers) < 2:
         yield (

@@ -40,9 +40,13 @@ def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
     # It is in progress: nothing waits for its recordings.
     parts = contents.load(docs / "contents.yml")
     (chapter,) = (one for one in contents.chapters(parts) if one.name == NAME)
+    assert [one.name for one in contents.chapters(parts) if one.part == "basics"][-1] == NAME
     assert chapter.draft and chapter.title["en"] == 'Warps, "so called"'
     assert not [one for one in catalog.examples() if one.name.startswith(NAME)]
     assert NAME not in exercises.chapters(drafts=False)
+    assert '{en: "Warps, \\"so called\\"", zh: "线程束怎么分"}' in (
+        docs / "contents.yml"
+    ).read_text("utf-8")
     # What stood there stands there as it was.
     for name in ("docs/contents.yml", "examples/drafts.txt"):
         old, now = before[small_book / name].decode(), (small_book / name).read_text("utf-8")
@@ -52,7 +56,10 @@ def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
 
 
 def test_without_titles_a_mark_stands_in_their_place(small_book):
+    drafts = small_book / "examples" / "drafts.txt"
+    drafts.write_text("start/other*", "utf-8")  # without the end of a line
     new(NAME)
+    assert drafts.read_text("utf-8").startswith(f"start/other*\n{NAME}")
     found = [str(one) for one in judge.of_chapter(NAME, small_book / "docs")]
     assert f"docs/en/{NAME}.md:2: this is still to be written: the title of {NAME}" in found
 
@@ -141,13 +148,21 @@ def test_whatever_interrupts_it_leaves_nothing_behind(small_book, monkeypatch, e
     new(name)
 
 
-def test_a_table_of_contents_that_is_written_otherwise(small_book):
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        lambda text: yaml.safe_dump(yaml.safe_load(text), allow_unicode=True),
+        lambda text: text.replace("  - id: ", '  - "id": '),
+    ],
+)
+def test_a_table_of_contents_that_is_written_otherwise(small_book, otherwise):
     table = small_book / "docs" / "contents.yml"
-    data = yaml.safe_load(table.read_text("utf-8"))
-    table.write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    table.write_text(otherwise(table.read_text("utf-8")), "utf-8")
     before = files_of(small_book)
     with pytest.raises(NewChapterError, match="add this one yourself, - {id: warps, title"):
         new(NAME)
+    with pytest.raises(NewChapterError, match="of memory/pinned: write `written: draft` there"):
+        new("memory/pinned")
     assert files_of(small_book) == before
 
 
@@ -156,3 +171,17 @@ def test_an_installed_package_has_no_pages(tmp_path, monkeypatch):
     with pytest.raises(catalog.CudatutError, match="chapters are written in a checkout"):
         new(NAME)
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_what_somebody_writes_meanwhile_stays_as_it_is(small_book, monkeypatch):
+    refuse, page = beginning._refuse, catalog.ChapterFiles(NAME).page("zh")
+
+    def and_then(*given):
+        refuse(*given)
+        page.write_text("mine")
+
+    monkeypatch.setattr(beginning, "_refuse", and_then)
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match="cannot be written"):
+        new(NAME)
+    assert files_of(small_book) == before | {page: b"mine"}

@@ -85,6 +85,7 @@ def test_the_cells_are_those_that_jupytext_finds(book):
         (lambda c: c[1].update(source="Another idea"), "stands in the cell 'md-1'"),
         (lambda c: c[0].update(source="import evil"), "stands in the cell 'install'"),
         (lambda c: [one.update(source="") for one in c], "cells 'install', 'md-1', 'setup' and 2 more"),
+        (lambda c: [one.update(source="") for one in c[:3]], "cells 'install', 'md-1', 'setup' is not what"),
         (lambda c: c.pop(0), "it lacks the cell 'install' of its .py"),
         (lambda c: c.pop(2), "it lacks the cell 'setup' of its .py"),
         (lambda c: c[2].update(id="other"), "it has the cell 'other', which its .py has not"),

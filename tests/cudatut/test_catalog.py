@@ -286,6 +286,12 @@ def test_what_is_no_list_of_moves_is_refused(book, text):
         catalog.get("a/add")
 
 
+def test_a_file_with_dots_in_its_name_is_left_out_by_all_of_it():
+    for pattern, meant in (("llm/softmax/two.parts", True), ("llm/softmax/two", False)):
+        assert catalog.matches("llm/softmax/two.parts.cu", [pattern]) is meant
+    assert catalog.name_in("start/two.parts.py") == "start/two.parts"
+
+
 @pytest.mark.parametrize(
     ("pattern", "left"),
     [

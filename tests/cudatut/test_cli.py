@@ -51,6 +51,8 @@ def test_list(states, capsys):
         "fresh" in lines[2] and "NVIDIA Test, 2026-11-20" in lines[2] and "Vector add" in lines[2]
     )
     assert "not recorded" in lines[3]
+    # The columns are as wide as the longest name.
+    assert {line.index("sm_75") for line in lines} == {len("a/damaged") + 2}
 
 
 def test_list_json(states, capsys):

@@ -126,6 +126,17 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
     assert "Thrice" in said and "Twice" not in said
 
 
+def test_parts_and_chapters_have_their_titles_in_the_books_order():
+    one, two, part = ({"en": name, "zh": name} for name in ("One", "Two", "Part"))
+    chapters = [{"id": "one", "title": one}, {"id": "a-two", "title": two}]
+    contents = json.dumps({"parts": [{"id": "p", "title": part, "chapters": chapters}]})
+    assert list(exercises._titles_in(contents).items()) == [
+        ("p", part),
+        ("p/one", one),
+        ("p/a-two", two),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -463,8 +474,9 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
         (MemoryError_("cuMemAlloc failed: out of memory"), "memory", "out of memory"),
         (NoGpuError("no NVIDIA driver"), "machine", "no NVIDIA driver"),
         (ModuleNotFoundError("No module named 'pycuda'", name="pycuda"), "machine", "doctor"),
+        (ModuleNotFoundError("No module named 'pycuda.x'", name="pycuda.x"), "machine", "doctor"),
         (subprocess.TimeoutExpired("python", 60), "time", "60 seconds"),
-        (AssertionError("Traceback ...\nValueError: seven"), "condition", "ValueError: seven"),
+        (AssertionError("Traceback ...\n  x\nValueError: seven"), "condition", "ValueError: seven"),
         (
             AssertionError("...\npycuda.driver.CompileError: x\nkernel.cu(2): error: y"),
             "compile",
@@ -477,6 +489,11 @@ def test_which_guard_caught_what(error, guard, detail):
     found = exercises.explained(error)
     assert found.guard == guard and detail in found.detail
     assert "\n" not in found.detail
+
+
+def test_a_line_has_three_hundred_characters_at_most():
+    for said, kept in (("x" * 300, "x" * 300), ("x" * 301, "x" * 297 + "...")):
+        assert exercises.explained(NoGpuError(said)).detail == kept
 
 
 def test_a_lost_context_ends_the_process_at_once(chapter, monkeypatch, capsys):
@@ -522,8 +539,9 @@ def test_progress_that_cannot_be_read_is_told_in_a_line(chapter, capsys):
 
 
 def test_progress_is_forgotten(chapter, capsys):
-    for number in (1, 2):
-        exercises.keep(exercises.get("start/add", number), "done")
+    for number, state in ((1, "started"), (2, "done")):
+        exercises.keep(exercises.get("start/add", number), state)
+    assert exercises.progress() == {"start/add 1": "started", "start/add 2": "done"}
     assert cli.main(["exercise", "start/add", "1", "--forget"]) == 0
     assert exercises.progress() == {"start/add 2": "done"}
     assert cli.main(["exercise", "--forget"]) == 0

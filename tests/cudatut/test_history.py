@@ -56,7 +56,7 @@ def test_what_is_no_commit(repository, name):
 
 def test_files(repository):
     text = "x = 1\r\n\n"
-    first = repository.commit(**{"a b.py": text, "词.cu": "", "c": "gone\n"})
+    first = repository.commit(**{"a b.py": text, "词.cu": "", "a\tb": "", "c": "gone\n"})
     second = repository.commit(c=None)
     known = past()
     assert known.text(first, "examples/a b.py") == text.encode()
@@ -66,6 +66,7 @@ def test_files(repository):
     assert set(known.files(first, "examples")) == {
         "examples/a b.py",
         "examples/词.cu",
+        "examples/a\tb",
         "examples/c",
     }
     listed = known.files(second, "examples")

@@ -174,6 +174,12 @@ def test_a_file_that_left_the_ledger_is_not_known(ledger):
     assert instrument.outdated(timed)[0].startswith("gpu/check.py")
 
 
+def test_a_file_may_be_of_every_aspect(ledger):
+    ledger.files["gpu/check.py"]["of"] = ["timing", "checking", "profiling"]
+    ledger.write()
+    assert instrument.ledger()["files"] == ledger.files
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -212,6 +212,8 @@ def test_another_gpu(made):
     (table,) = rows(made.told(), "nvidia-other/start/add#bench")
     assert "| 4 → 8 | 2.000× | docs/en/start/add.md:12" in table
     assert "read again" not in made.told()  # sentences have the book's own numbers
+    for name in ("start/add", "nvidia-other/start/add"):  # as an example, and as a recording
+        assert rows(made.told(names=[name]), "nvidia-other/start/add#bench") == [table]
 
 
 def test_recordings_lay_elsewhere_before(made):

@@ -1,6 +1,7 @@
 """Child processes: in whose group they run, and what is left of them when their time is over."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +90,15 @@ def test_a_child_ends_with_a_parent_that_was_killed():
         assert (
             parent.stdout.read() == ""
         )  # it comes to its end when the child, which holds it, has ended
+
+
+def test_without_groups_a_leader_is_ended_alone(monkeypatch):
+    """As on Windows."""
+    ended = []
+    monkeypatch.delattr(os, "killpg")
+    monkeypatch.setattr(os, "kill", lambda *given: ended.append(given))
+    processes.kill(123)
+    assert ended == [(123, signal.SIGTERM)]
 
 
 def test_what_is_ended_is_waited_for():

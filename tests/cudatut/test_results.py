@@ -507,7 +507,12 @@ EXACT = results.Check("c", True, 9, 0.0, 0.0, 0.0, 0.0)
 ONE = results.Check("c", True, 1, 0.5, 0.05, 0.2, 0.1)  # the reference is 10
 
 
-@pytest.mark.parametrize("check", [CHECK, EXACT, ONE])
+MOST = results.Check(
+    "c", True, 9, 1e6 + 0.5e12, 0.6, 1e6, 0.5
+)  # the largest reference there may be
+
+
+@pytest.mark.parametrize("check", [CHECK, EXACT, ONE, MOST])
 def test_checks_that_can_be(check):
     assert problems(check) == []
 
@@ -532,6 +537,7 @@ def test_checks_that_can_be(check):
         (ONE, {"atol": 0.0, "rtol": 0.01}, "an element lies outside"),
         (ONE, {"max_abs_err": 2.0, "max_rel_err": 0.2}, "the reference is 10"),
         (ONE, {"atol": 9.5}, "the reference is 10, and 0 would have passed"),
+        (ONE, {"atol": 9.0}, "the reference is 10, and 0 would have passed"),
     ],
 )  # fmt: skip
 def test_checks_that_cannot_be(check, change, says):
@@ -613,8 +619,32 @@ def test_rows_that_cannot_be(change, says):
     assert any(says in problem for problem in of_row(**change)), of_row(**change)
 
 
+@pytest.mark.parametrize(("host_us", "told"), [(None, False), (49.9, False), (50.0, True)])
+def test_a_launch_that_takes_the_host_long_is_told(host_us, told):
+    made = benchmark()
+    made.rows[1].host_us = host_us
+    assert made.dear() == ("host us" in made.table()[0]) == told
+
+
+def test_intervals_have_a_column_where_a_row_has_one():
+    made = benchmark()
+    assert "interval" not in made.table()[0]
+    made.rows[1].ratio_low, made.rows[1].ratio_high = 0.9, 1.1
+    head, *rows = made.table()
+    assert [row[head.index("interval")] for row in rows] == ["", "0.900 to 1.100", ""]
+
+
 def test_what_is_computed_again_may_be_rounded():
     assert of_row(value=3.0 * (1 + 1e-12)) == []
+
+
+def test_what_lies_in_the_cache_is_read_ten_times_as_fast_as_the_memory_at_most():
+    for share, count in ((10.0, 0), (10.5, 1)):
+        row = results.Row(
+            "a", 10.0, 9.0, 12.0, 2 * share, share, False, None, bytes=int(20_000 * share)
+        )
+        found = problems(results.Benchmark("b", "GB/s", 2.0, [row], 5))
+        assert len(found) == count, found
 
 
 def test_tensor_cores_are_not_below_the_limit_of_fmas():
@@ -659,11 +689,14 @@ def paired_benchmark():
         ({"times": "9 10 11 10"}, "has 4 runs in 3 rounds for 'ours'"),
         ({"times": "9 10 eleven"}, "has times = '9 10 eleven' for 'ours'"),
         ({"times": "9 10 -11"}, "has times = '9 10 -11' for 'ours'"),
+        ({"times": "9 10 0"}, "has times = '9 10 0' for 'ours'"),
         ({"times": "9 10 inf"}, "has times = '9 10 inf' for 'ours'"),
         ({"times": None}, "has no runs, and others have for 'ours'"),
         ({"host_us": 0.0}, "has host_us = 0.0 for 'ours'"),
         ({"mhz": -1.0}, "has mhz = -1.0 for 'ours'"),
         ({"mhz": 2500.0}, "has mhz = 2500.0, and most_mhz = 1980.0 for 'ours'"),
+        ({"cycles": 7500.0}, "has cycles = 7500.0"),
+        ({"cycles": 30000.0}, "has cycles = 30000.0"),
         ({"cycles": 99.0}, "has cycles = 99.0 for 'ours', and its time and clock are of others"),
     ],
 )
@@ -724,6 +757,47 @@ def test_others_that_cannot_be():
     two = [{"name": "n", "value": 3, "unit": None}, {"name": "n", "value": 4, "unit": None}]
     assert problems(results.Facts("t", []), rows=two) == ["facts 't': two rows 'n'"]
     assert problems(results.Facts("t", []), rows=two[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "measured", "high", "wanted", "can_be"),
+    [
+        (1.0, 1.0, 1.0, 0.5, True),
+        (1.0, 1.1, 1.2, 0.0, False),
+        (0.0, 1.1, 1.2, 0.5, False),
+        (1.1, 1.0, 1.2, 0.5, False),
+        (1.0, 1.3, 1.2, 0.5, False),
+    ],
+)
+def test_goals_that_can_be(low, measured, high, wanted, can_be):
+    verdict = "reached" if low >= wanted else "undecided"
+    made = results.Goals("g", [results.Goal("n", wanted, measured, low, high, verdict)])
+    found = problems(made)
+    assert (found == []) is can_be
+    assert can_be or f"goals 'g', 'n': {measured} is not from {low} to {high}" in found[0]
+
+
+def test_of_what_is_held_back_the_clock_is_told_and_the_cycles_in_millions():
+    head, ours, theirs = paired_benchmark().table()
+    told = [dict(zip(head, row)) for row in (ours, theirs)]
+    assert [(row["Mcycles"], row["MHz"]) for row in told] == [("0.015", "1500"), ("", "")]
+
+
+def test_goals_by_name():
+    one, other = (results.Goal(name, 1.0, 1.2, 1.1, 1.3, "reached") for name in ("n = 1", "n = 2"))
+    goals = results.Goals("g", [one, other])
+    assert goals["n = 2"] is other
+    with pytest.raises(KeyError, match="n = 3"):
+        goals["n = 3"]
+
+
+@pytest.mark.parametrize(("mhz", "held_back"), [(0.98 * 1980, False), (1940, True), (None, False)])
+def test_a_clock_two_percent_below_the_highest_is_not_held_back(mhz, held_back):
+    made = paired_benchmark()
+    made.rows[0].mhz = mhz
+    assert made.held_back() is held_back
+    made.rows[1].mhz = 1980.0  # one is enough
+    assert made.held_back() is held_back
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**64), 10**400, -(10**400)])

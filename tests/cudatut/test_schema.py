@@ -1,6 +1,6 @@
 """JSON read by annotations: what fits, and how a message names what does not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, NotRequired, TypedDict
 
 import pytest
@@ -80,6 +80,18 @@ def test_what_breaks_a_rule_is_named_by_its_path(pairs, said):
     with pytest.raises(Misfit) as caught:
         reader(Pairs)(pairs)
     assert str(caught.value) == said
+
+
+def test_what_has_a_default_may_be_absent():
+    @dataclass
+    class Note:
+        text: str
+        size: int = 3
+        words: list[str] = field(default_factory=list)
+
+    assert reader(Note)({"text": "a"}) == Note("a", 3, [])
+    with pytest.raises(Misfit, match="text is missing"):
+        reader(Note)({"size": 3, "words": []})
 
 
 def test_true_is_no_number():

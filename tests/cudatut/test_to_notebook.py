@@ -4,7 +4,15 @@ import pytest
 
 from cudatut import catalog
 from cudatut.record import recorder
-from cudatut.to_notebook import RecordingFailed
+from cudatut.to_notebook import RecordingFailed, notebook_of
+
+
+def test_the_cells_of_an_example_stand_in_its_notebook_each_with_its_address(book):
+    book.example("a/add", "# %% [markdown]\n# One\n\n# %% setup\nx = 1\n\n# %% [markdown]\n# Two\n")
+    found = notebook_of(catalog.get("a/add")).cells
+    assert [(cell.id, cell.cell_type, cell.source) for cell in found] == [
+        ("md-1", "markdown", "One"), ("setup", "code", "x = 1"), ("md-2", "markdown", "Two"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -78,23 +78,25 @@ def test_a_chapter_without_faults(chapter) -> None:
 @pytest.mark.parametrize(
     ("change", "line", "said"),
     [
-        ((BEGUN, "level: hard", "level: warm-up"), True, "the easy ones come first"),
-        ((BEGUN, "# %% stub-2", "# %% stub-4"), True, "the cells are stub-1, stub-4"),
-        ((SOLVED, "# %% given-2", "# %% given-9"), True, "needed, in this order: given-1"),
-        ((BEGUN, 'en: "A timer of your own"', 'en: "计时"'), True, "the title in en holds Chinese"),
-        ((SOLVED, "# %% check-1\n", "# %% check-1\nx = = 1\n"), True, "Python cannot read this"),
-        ((SOLVED, "# %% check-1\n", f"# %% check-1\n# {'x' * 90}\n"), True, "92 columns, 80 fit"),
-        ((SOLVED, "# %% given-1\n", "# %% given-1\nimport pycuda.autoinit\n"), True, "autoprimaryctx"),
-        ((SOLVED, "# %% check-1\n", "# %% check-1\nnobody(1)\n"), True, "Undefined name `nobody`"),
-        ((BEGUN, "# ---\n# jupyter", "# -\n# jupyter"), True, "the header needs 'exercises:'"),
+        ((BEGUN, "level: hard", "level: warm-up"), "#       3:", "the easy ones come first"),
+        ((BEGUN, "# %% stub-2", "# %% stub-4"), "# ---", "the cells are stub-1, stub-4"),
+        ((SOLVED, "# %% given-2", "# %% given-9"), "# ---", "needed, in this order: given-1"),
+        ((BEGUN, 'en: "A timer of your own"', 'en: "计时"'), "#       1:", "the title in en holds Chinese"),
+        ((SOLVED, "# %% check-1\n", "# %% check-1\nx = = 1\n"), "x = = 1", "Python cannot read this"),
+        ((SOLVED, "# %% check-1\n", f"# %% check-1\n# {'x' * 79}\n"), f"# {'x' * 79}", "81 columns, 80 fit"),
+        ((SOLVED, "# %% given-1\n", "# %% given-1\nimport pycuda.autoinit\n"), "# %% given-1", "autoprimaryctx"),
+        ((SOLVED, "# %% check-1\n", "# %% check-1\nnobody(1)\n"), "# %% solution-1", "Undefined name `nobody` in `nobody(1)`"),
+        ((BEGUN, "# ---\n# jupyter", "# -\n# jupyter"), "# -", "the header needs 'exercises:'"),
     ],
 )  # fmt: skip
-def test_a_fault_is_found_with_its_place(chapter, change, line, said) -> None:
+def test_a_fault_is_found_with_its_place(chapter, tmp_path, change, line, said) -> None:
+    """line: what stands where the finding points to."""
     found = chapter(change)
     fitting = [one for one in found if said in one]
     assert fitting, found
-    place = fitting[0].partition(": ")[0]
-    assert place.startswith(f"examples/basics/timing/{change[0]}:") is line, place
+    file, number = fitting[0].split(":")[:2]
+    assert file == f"examples/basics/timing/{change[0]}"
+    assert (tmp_path / file).read_text(encoding="utf-8").splitlines()[int(number) - 1] == line
 
 
 def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> None:
@@ -120,6 +122,39 @@ def test_a_file_that_is_missing_and_too_few_exercises(tmp_path, monkeypatch) -> 
     assert "two or three exercises, and there is 1 of them" in found.message
 
 
+@pytest.mark.parametrize(
+    ("chapter", "stub", "solution", "check", "place", "said"),
+    [
+        ("basics/warps", "x = 1", "x = 2", "ct.check(x, 2)", None, None),
+        ("basics/warps", "x = 1", "y = 2", "ct.check(y, 2)", "solutions.py:3", "it does not define x, which the stub does"),
+        ("basics/warps", "x = 1", "x = 2", "assert x == 2", "solutions.py:5", "it compares nothing: use ct.check"),
+        ("start/warps", "x = 1", "import cupy\nx = 2", "ct.check(x, 2)", "solutions.py:4", "it imports cupy"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit(
+    tmp_path, monkeypatch, chapter, stub, solution, check, place, said
+) -> None:
+    """Of the first of two exercises that are written alike."""
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    folder = tmp_path / "examples" / chapter
+    folder.mkdir(parents=True)
+    each = "#       {}: {{title: {{en: a, zh: 甲}}, level: easy, minutes: 5, task: {{en: a, zh: 甲}}, fails: x}}\n"
+    header = "# ---\n# jupyter:\n#   cudatut:\n#     requires: sm_75\n#     exercises:\n"
+    header += "".join(map(each.replace("#   ", "#     ").format, (1, 2))) + "# ---\n"
+    begun = "".join(f"# %% stub-{number}\n{stub}\n" for number in (1, 2))
+    solved = "".join(
+        f"# %% given-{n}\nimport numpy as np\n# %% solution-{n}\n{solution}\n# %% check-{n}\nimport cudatut as ct\n{check}\n"
+        for n in (1, 2)
+    )
+    (folder / BEGUN).write_text(header + begun, encoding="utf-8")
+    (folder / SOLVED).write_text(solved, encoding="utf-8")
+    found = list(map(str, exercises_rules.of_chapter(chapter)))
+    if said is None:
+        assert found == []
+    else:
+        assert any(one.startswith(f"examples/{chapter}/{place}: {said}") for one in found), found
+
+
 @dataclass(frozen=True)
 class Parts:
     """Of an exercise what these rules look at."""
@@ -135,6 +170,8 @@ STUB, SOLUTION = "def twice(x):\n    return x", "def twice(x):\n    return 2 * x
 CHECK = 'for n in (1, 2):\n    got = twice(n)\n    ct.check(got, 2 * n, name=f"{n}")'
 KERNEL = 'SOURCE = """__global__ void twice(float *x) { x[0] *= 2; }"""'
 RUN = "def run(x):\n    ct.Kernel(SOURCE, 'twice')(x, grid=1, block=1)\n"
+IMPORT = "try:\n    import lxml\nexcept ImportError:\n    import xml.dom.domreg"
+MODULE = "twice(xml.dom.registered)\nct.check(xml.dom.registered, {})"
 RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
 
 
@@ -153,6 +190,7 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         ("", STUB, SOLUTION, "twice(1)\nct.check(np.ones(3), np.ones(3))", "compare twice"),
         (RUN, KERNEL.replace("2", "1"), KERNEL, RUNS.replace("run(x)", "pass"), "compare SOURCE"),
         ("", STUB, SOLUTION, "print(twice(1))", "no ct.check of the check"),
+        (IMPORT, STUB, SOLUTION, MODULE, "no ct.check of the check"),
     ],
 )
 def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, problem) -> None:
@@ -163,7 +201,7 @@ def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, pro
 @pytest.mark.parametrize(
     ("part", "code", "said"),
     [
-        ("given", "import cupy", "it imports cupy"),
+        ("given", "import xml.dom.domreg\nimport cupy", "it imports cupy"),
         ("stub", "def twice(x):\n    return ct.cdiv(x, 1)", "it uses ct"),
         ("solution", "from cudatut import check", "it imports cudatut"),
     ],

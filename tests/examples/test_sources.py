@@ -101,6 +101,12 @@ def test_a_fault_of_an_example_is_found(written, old, new, line, said) -> None:
     assert (found.file, found.line) == ("examples/a/x.py", line)
 
 
+def test_a_file_that_is_no_example_is_told_how_one_begins(written) -> None:
+    (found,) = rules.of_example(written("x.py", "x = 1\n"))
+    assert (found.file, found.line) == ("examples/a/x.py", 1)
+    assert found.message.startswith("this file has neither the '# ---' header nor the cells")
+
+
 def test_a_broken_region_is_found(written) -> None:
     whole = "// --8<-- [start:a]\nint x;\n// --8<-- [end:a]\n"
     assert rules.of_kernel_file(written("x.cu", whole)) == []

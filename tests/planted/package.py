@@ -35,8 +35,14 @@ ROOT = HERE.parents[1]
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (
-    *("tests/cudatut", "tests/site", "tests/test_forgeries.py"),
-    *("tests/examples/test_restamps.py", "tests/examples/test_compile.py", "tests/llm"),
+    *("tests/cudatut", "tests/site", "tests/authoring", "tests/llm"),
+    *("tests/test_forgeries.py", "tests/test_commands.py", "tests/test_notebooks.py"),
+    *(
+        "tests/examples/test_sources.py",
+        "tests/examples/test_restamps.py",
+        "tests/examples/test_compile.py",
+        "tests/examples/test_exercises.py",
+    ),
 )
 LEFT_OUT = ("test_browser.py", "test_every_page.py")
 # Two hundred runs of nvcc say nothing of the package that the other tests of their file do not say.

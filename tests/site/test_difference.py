@@ -56,6 +56,14 @@ def test_one_changed_line_stands_between_its_neighbors(files):
     assert [words(tree.find(f".//pre//{tag}"))[0] for tag in ("del", "ins")] == ["−", "+"]
 
 
+def test_blank_lines_at_the_beginning_and_the_end_are_lines_too(files):
+    old = f"\n\n{OLD}\n\n"
+    assert lines(files(old.replace("2 * x[i]", "3 * x[i]"), old, context=0)) == [
+        "−   x[i] = 2 * x[i];  // $a$ {{ not a reference }}",
+        "+   x[i] = 3 * x[i];  // $a$ {{ not a reference }}",
+    ]
+
+
 def test_the_summary_counts_the_lines_in_both_languages(files):
     new = OLD.replace("threadIdx.x;", "threadIdx.x;\n  int j = i;")
     assert words(files(new).find("summary")) == "What changed against old.cu: +1, −0 lines"

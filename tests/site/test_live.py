@@ -66,7 +66,7 @@ def test_the_command_builds_all_pages_names_what_failed_and_exits_with_it(
     monkeypatch.setattr(failures, "names", lambda: names)
     monkeypatch.setattr(failures, "reason", lambda name: "it raised")
     modes = []
-    monkeypatch.setattr(site, "build", lambda root, out, mode: modes.append(mode) or 1.0)
+    monkeypatch.setattr(site, "build", lambda root, out, mode: modes.append(mode))
     assert site.main(["build", "--live", "--out", str(tmp_path)]) == status
     assert modes == ["live"]
     assert capsys.readouterr().err == "".join(
@@ -74,3 +74,11 @@ def test_the_command_builds_all_pages_names_what_failed_and_exits_with_it(
     )
     assert site.main(["build", "--out", str(tmp_path)]) == 0
     assert modes[-1] == "strict"
+
+
+def test_a_preview_prints_what_the_build_warns_of(monkeypatch, tmp_path, capsys):
+    warned = [f"docs/en/{NAME}.md: {what}" for what in ("one", "two")]
+    monkeypatch.setattr(site, "build", lambda *_: warned)
+    assert site.main(["preview", NAME, "--out", str(tmp_path)]) == 0
+    _, *said, end = capsys.readouterr().out.splitlines()
+    assert said == warned and end.startswith("Nothing to mend")

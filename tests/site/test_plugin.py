@@ -19,6 +19,7 @@ from cudatut.site import (
     languages,
     locale,
     main_path,
+    plugin,
     serving,
     slimming,
 )
@@ -102,13 +103,17 @@ def test_404_speaks_both_languages(pages):
     assert "This page does not exist" in zh and "没有这个页面" in zh
 
 
-def test_search_index_of_chinese_is_segmented(project):
+def test_search_index_of_chinese_is_segmented_on_chinese_pages(project):
     project.body("每个线程束共用一条指令。", "zh")
     index = json.loads((project.build("zh") / "search/search_index.json").read_text("utf-8"))
     text = " ".join(doc["text"] for doc in index["docs"])
     assert "\u200b指令\u200b" in text
     assert "\\u200b" in index["config"]["separator"]
     assert not [doc for doc in index["docs"] if doc["location"].startswith("examples/start")]
+    assert "单线程" not in text  # a row of a table
+    project.body("每个线程束共用一条指令。")
+    index = json.loads((project.build() / "search/search_index.json").read_text("utf-8"))
+    assert any("每个线程束共用一条指令" in doc["text"] for doc in index["docs"])
 
 
 def test_base_address(project, monkeypatch):
@@ -394,6 +399,12 @@ def test_a_figure_that_fails_is_named(project, caplog):
     project.body(f'```python exec="on"\n{code}\n```')
     said = "fails: KeyError: 'size' (docs/figures/start/broken.py:2, `return {}['size']`)"
     project.refused(caplog, said)
+
+
+def test_an_error_that_quotes_an_output_is_of_its_figure():
+    frame = '  File "/book/docs/figures/start/add.py", line 2, in drawn\n    run()\n'
+    said = plugin._of_fence(f"x\nOutput is:\n{frame}ToolError: it ends.\nOutput is:\nnothing\n")
+    assert "fails: nothing (docs/figures/start/add.py:2, `run()`)" in said
 
 
 def test_a_preview_tells_the_budget_in_a_sentence_and_leaves_reading_to_the_judge(

@@ -47,10 +47,11 @@ def test_the_archive_has_all_sources_and_nothing_else(tmp_path):
     assert {Path(name).suffix for name in names} == {".py", ".cu", ".cuh", ".txt"}
 
 
-def test_drafts_stay_out(tmp_path, monkeypatch):
+def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
     examples = tmp_path / "examples"
-    (examples / "a").mkdir(parents=True)
-    for name in ("a/one.py", "a/two.py", "a/two.cu", "a/one.ipynb"):
+    hidden = ("__pycache__/one.py", ".venv/lib/one.py", "a/.one.py")
+    for name in ("a/one.py", "a/two.py", "a/two.cu", "a/one.ipynb", *hidden):
+        (examples / name).parent.mkdir(parents=True, exist_ok=True)
         (examples / name).write_text("x = 1\n")
     (examples / "drafts.txt").write_text("a/two*\n")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(examples))
@@ -61,7 +62,9 @@ def test_drafts_stay_out(tmp_path, monkeypatch):
 
 def test_the_site_has_them(project):
     (project.root / "CHANGELOG.md").write_text(LOG, encoding="utf-8")
+    (paths.examples_dir() / "renamed.yml").write_text("start/old: start/add\n", encoding="utf-8")
     built = project.build()
+    assert "../../start/add/" in (built / "start/old/index.html").read_text(encoding="utf-8")
     assert (built / "robots.txt").is_file()
     assert (built / "feed.xml").is_file()
     assert (built / "examples/cudatut-examples.zip").is_file()

@@ -232,6 +232,11 @@ def test_named():
     assert references.named(page) == ["start/a", "start/d", "start/g", "start/i"]
 
 
+def test_an_exercise_names_its_solutions():
+    page = "```exercise\nstart/add 1\n```\n\n```exercise\nstart/add 2\n```\n"
+    assert references.named(page) == ["start/add_solutions"]
+
+
 def test_no_chapter_quotes_a_reference_as_code():
     """Between backticks a reference is text, and the page would show its braces."""
     docs = Path(__file__).resolve().parents[2] / "docs"

@@ -119,7 +119,9 @@ def planner(rung: ct.Rung, name: str) -> Callable[..., object]:
     try:
         module = importlib.import_module(f"cudatut.book.tensor.gemm.{name}")
     except ModuleNotFoundError as error:
-        if not str(error.name).endswith(f".gemm.{name}"):  # it lacks another one
+        if not str(error.name).endswith(
+            f".gemm.{name}"
+        ):  # it lacks another one
             raise
         raise ct.RungError(
             f"{rung.path}: launch={name}, but there is no tensor/gemm/{name}.py"

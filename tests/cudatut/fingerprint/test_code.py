@@ -3,6 +3,8 @@
 Compiled by the real nvcc.
 """
 
+import struct
+
 import pytest
 
 from cudatut.fingerprint import code
@@ -108,6 +110,15 @@ def test_a_template_and_its_name(digest):
     other = f"namespace tiles {{ {one.replace('void k', 'void kernel')} }}"
     assert digest(one, "_Z1kILi3EEvPf") == digest(other, "_ZN5tiles6kernelILi3EEEvPf")
     assert digest(one, "_Z1kILi3EEvPf") != digest(one.replace("3", "4"), "_Z1kILi4EEvPf")
+
+
+def test_an_attribute_of_two_bytes_lies_in_its_head():
+    """Such as the most registers: 255, and 511 is another number."""
+    sized = struct.pack("<BBH4s", 4, 0x2F, 4, b"\1\2\3\4")
+    head = struct.pack("<BBH", 3, 0x1B, 0x1FF)
+    assert list(code._attributes(head + sized + head)) == [
+        (0x1B, b"\xff\1"), (0x2F, b"\1\2\3\4"), (0x1B, b"\xff\1"),
+    ]  # fmt: skip
 
 
 def test_a_kernel_that_is_not_there(compiler, tmp_path):

@@ -370,6 +370,8 @@ y
         ("y = x\ny\n", "y = x\ny  # the value\n", True),
         # A notebook shows the value of a cell's last statement, unless a semicolon follows.
         ("y = x\ny\n", "y = x\ny;\n", False),
+        ("y = x\ny\n", "y = x\ny;  # quiet\n", False),
+        ("y = x\ny\n", "y = x\ny  # not quiet;\n", True),
         ("y = x\ny\n", "y = x;\ny\n", True),
         ("y = x\ny\n", "y = x\n'词'; y\n", False),
     ],

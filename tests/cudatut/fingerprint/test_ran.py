@@ -113,6 +113,13 @@ def test_ways_to_read_a_file(follow, read):
     assert follow(code)["files"] == {"a/data.txt": "text"}
 
 
+def test_a_cell_of_a_notebook_is_code_of_the_book(follow):
+    """IPython gives it a file of its own, in a folder of its process."""
+    cell = "exec(compile('open(\"helper.py\")', '/tmp/ipykernel_77/123.py', 'exec'))"
+    code = f"os.chdir(Path(__file__).parent)\n{cell}"
+    assert follow(code)["files"] == {"a/helper.py": "text"}
+
+
 def test_what_is_only_looked_at_or_written_does_not_count(follow):
     code = """
         here = Path(__file__).parent

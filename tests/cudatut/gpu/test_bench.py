@@ -266,7 +266,7 @@ def test_a_contestant_that_waits_for_the_gpu_is_not_gated_again(monkeypatch):
 
 
 def test_the_clock_is_read_in_long_runs_alone(monkeypatch):
-    contest = Contest(monkeypatch, short=10.0, long=500.0)
+    contest = Contest(monkeypatch, short=19.0, long=20.0)
     result = bench.bench(contest.runs, rounds=6)
     assert result["short"].mhz is None and result["long"].mhz == 1980
     assert all(clock == (name == "long") for name, _, clock in contest.gated[4:])
@@ -282,6 +282,32 @@ def test_a_gpu_at_its_limit_settles_first(monkeypatch, mhz, seconds):
     bench._settle(contest.runs, first)
     # Two looks at the clock were for the beginning and the end.
     assert len(contest.ran) / 2 == pytest.approx(100 * seconds, abs=2)
+
+
+def test_all_contestants_have_to_keep_their_clock(monkeypatch):
+    """One that lowers it is at its limit, whatever the clock of the others is."""
+    clocks, seen = itertools.cycle((1980.0, 1500.0)), itertools.count(step=0.01)
+    contest = Contest(monkeypatch, quick=100.0, hot=100.0)
+    monkeypatch.setattr(bench, "_SETTLE_S", 1.0)
+    monkeypatch.setattr(
+        bench, "_again", lambda launch, first: launch() or Run(100.0, 5.0, next(clocks))
+    )
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(seen)))
+    bench._settle(contest.runs, dict.fromkeys(contest.runs, Run(100.0, 5.0)))
+    assert len(contest.ran) / 2 == pytest.approx(100, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("mhz", "step", "rounds"), [(0.98 * 1980.0, 0.05, 2), (1940.0, 0.05, 19), (1940.0, 0.25, 3)]
+)
+def test_it_settles_for_a_second_at_most(monkeypatch, mhz, step, rounds):
+    """Two percent below its highest clock it is not held back, and after a twentieth of a second it is still warming up."""
+    contest = Contest(monkeypatch, mhz=mhz, a=100.0)
+    clock = iter(step * n for n in range(100))
+    monkeypatch.setattr(bench, "_SETTLE_S", 1.0)
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    bench._settle(contest.runs, {"a": Run(100.0, 5.0)})
+    assert len(contest.ran) == rounds
 
 
 def test_rivals_are_named_after_all_that_is_timed(monkeypatch):

@@ -85,6 +85,18 @@ def test_check_finds_what_differs(got, want, message):
         ct.check(np.array(got, "float32"), np.array(want))
 
 
+def test_what_is_wrong_without_being_nan_is_not_called_so():
+    with pytest.raises(ct.CheckError) as caught:
+        ct.check(np.array([1.0, 2.0], "float32"), np.array([1.0, 3.0]))
+    assert "NaN" not in str(caught.value) and "last" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_error_beside_a_reference_of_zero_has_no_relative_one(shown):
+    ct.check(np.array([0.5, 4.0], "float32"), np.array([0.0, 4.0]), atol=1.0)
+    assert (shown[0].max_abs_err, shown[0].max_rel_err) == (0.5, 0.0)
+
+
 def test_check_compares_integers_exactly():
     ct.check(np.array([2**62 + 1]), np.array([2**62 + 1]))
     with pytest.raises(ct.CheckError):
@@ -182,6 +194,14 @@ def test_another_poison_tells_what_was_written(shown, zones):
     assert len(shown) == 1
 
 
+def test_a_bool_of_a_poison_that_is_a_bool_may_have_been_written(shown, zones):
+    want = np.arange(100) == 7
+    ct.check(OnGpu(want.copy(), poison=1), want)
+    assert shown[0].passed
+    with pytest.raises(CheckError, match="1 of 100 elements are wrong"):
+        ct.check(OnGpu(np.where(want, np.uint8(2), want).view("bool"), poison=2), want)
+
+
 def test_a_tolerance_lets_no_unwritten_integers_pass(shown, zones):
     for off in (0, 1):
         with pytest.raises(CheckError, match="nobody can tell whether a kernel wrote them"):
@@ -196,6 +216,10 @@ def test_a_few_values_that_happen_to_be_the_poison_pass(shown, zones):
     ct.check(OnGpu(want.copy()), want)
     host = np.full(100, -1, "int32")
     ct.check(host, host.copy())  # on the host there is no poison
+    sixteen = np.arange(240, 256, dtype="uint8")
+    ct.check(OnGpu(sixteen.copy()), sixteen)  # one of sixteen may be it
+    with pytest.raises(CheckError, match="1 of 15 elements .* nobody can tell"):
+        ct.check(OnGpu(sixteen[1:].copy()), sixteen[1:])
 
 
 def test_both_parts_of_complex_numbers_count(shown):

@@ -24,6 +24,10 @@ def test_compile_errors_show_their_lines():
         "       1 | a",
         "       2 | b = x;",
     ]
+    far = explain_compile_error("inline.cu(3): error: no", "a\nb\nc\nd", "inline.cu")
+    assert far.splitlines()[2:] == ["       2 | b", "       3 | c"]
+    first = explain_compile_error("inline.cu(1): error: no", "a\nb", "inline.cu")
+    assert first.splitlines()[2:] == ["       1 | a"]
     assert "nvcc fatal: no host compiler" in explain_compile_error(
         "nvcc fatal: no host compiler", "", "inline.cu"
     )

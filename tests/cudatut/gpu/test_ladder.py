@@ -1,6 +1,7 @@
 """Ladders and a reader's own kernel, as far as they go without a GPU."""
 
 import re
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -310,6 +311,9 @@ def test_the_verdict_names_the_neighbors():
         ladder.Rung("mine", "mine.cu", "k"), Benchmark("x", "us", None, rows), 2, ["look"]
     )
     assert verdict.text().splitlines() == ["mine: rank 2 of 3, behind a, ahead of b", "  - look"]
+    first, last = (replace(verdict, rank=rank, hints=[]) for rank in (1, 3))
+    assert first.text() == "mine: rank 1 of 3, ahead of mine"
+    assert last.text() == "mine: rank 3 of 3, behind mine"
 
 
 def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
@@ -381,6 +385,15 @@ def test_counters_stand_out_beyond_their_limits(name, quiet, said):
     for value, expected in ((quiet, 0), (said, 1)):
         counters = {trial._COUNTERS[one]: number for one, number in (usual | {name: value}).items()}
         assert len(trial.hints(counters, 0.9)) == expected, (name, value)
+
+
+@pytest.mark.parametrize(
+    ("warps", "dram", "words"),
+    [(50, 79, "memory waits"), (49, 79, "49 % of the warp slots"), (49, 80, None), (50, 80, None)],
+)
+def test_few_warps_are_told_where_memory_is_not_busy(warps, dram, words):
+    found = trial.hints(_counters(warps=warps, dram=dram), 0.9)
+    assert [words in hint for hint in found] == [True] if words else found == []
 
 
 def test_a_rung_at_the_limit_is_told_so_and_beyond_it_is_not():

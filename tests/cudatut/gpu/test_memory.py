@@ -138,8 +138,12 @@ def test_a_new_array_is_poison_and_can_be_poisoned_again(driver):
     assert memory.poisoned(array.get()).all() and memory.damaged_zones() == []
     memory.poison(array, 0x5A)
     assert memory.poisoned(array.get(), 0x5A).all() and memory.poison_of(array) == 0x5A
-    with pytest.raises(ValueError, match="a byte is 0 to 255, not -1"):
-        memory.poison(array, -1)
+    for byte in (0, 255):
+        memory.poison(array, byte)
+        assert memory.poison_of(array) == byte
+    for byte in (-1, 256):
+        with pytest.raises(ValueError, match=f"a byte is 0 to 255, not {byte}"):
+            memory.poison(array, byte)
 
 
 def test_what_fills_a_new_array_has_ended_before_anybody_gets_it(driver):

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from on_gpu import OnGpu
 
 import cudatut as ct
+from cudatut.gpu import operands
 
 
 def take(array, *args, how="read", **options):
@@ -87,11 +89,15 @@ def test_overlap_is_what_numpy_says_for_rows_at_one_distance_and_never_missed_fo
         one, other = (take(part, "float32", rows=1) for part in parts)
         shared = np.shares_memory(*parts)
         found.add(shared)
-        if len(parts[0]) > 1 and len(parts[1]) > 1:
-            assert one.overlaps(other) == other.overlaps(one) == shared
-        elif shared:
-            assert one.overlaps(other) and other.overlaps(one)
+        assert one.overlaps(other) == other.overlaps(one) == shared
     assert found == {True, False}
+
+
+def test_a_row_between_the_columns_of_others_is_none_of_theirs():
+    matrix = np.zeros((4, 16), "float32")
+    left, row = take(matrix[:, :8], "float32", rows=1), take(matrix[1, 8:], "float32")
+    assert not left.overlaps(row) and not row.overlaps(left)
+    assert left.overlaps(take(matrix[1, 7:9], "float32"))
 
 
 def test_what_is_written_shares_memory_with_nothing():
@@ -118,6 +124,22 @@ def test_over_allows_the_array_itself_and_nothing_that_lies_a_row_further():
     with pytest.raises(ValueError, match="and out is not x itself"):
         arrays.write("out", OnGpu(x[:7].view("int32")), "int32", over="x")
     arrays.write("out", OnGpu(x[:7]), "float32", over="x")
+
+
+def test_extents_and_rows_may_be_as_long_as_they_are_wanted():
+    host = np.zeros((2, 3), "uint16")
+    found = take(host, "uint16", most=3, rows=1, begins=3)
+    assert (found.count, found.width) == (2, 3)
+    assert (take(host, "uint16").count, take(np.array(1.0), "float64").count) == (2, 1)
+    longest = {"shape": (2**31 - 1,), "typestr": "|u1", "data": (0, False)}
+    for more in (0, 1):
+        longest["shape"] = (2**31 - 1 + more,)
+        array = SimpleNamespace(__cuda_array_interface__=longest)
+        if more:
+            with pytest.raises(ValueError, match=r"an extent goes up to 2147483647"):
+                ct.operands("test").read("x", array, "uint8")
+        else:
+            assert ct.operands("test").read("x", array, "uint8").width == 2**31 - 1
 
 
 @pytest.mark.parametrize(
@@ -193,6 +215,32 @@ def test_rows_of_an_output_do_not_lie_in_one_another():
     assert take(broadcast, "float32", rows=1).stride == 0
     with pytest.raises(ValueError, match="must be a number of elements"):
         take(rows[::-1], "float32", rows=1)
+
+
+def test_one_row_is_as_far_from_the_next_as_is_convenient():
+    """There is no next one: no distance is too small, or odd."""
+    host = np.zeros(8, "float32")
+    for shift in (0, 4):
+        row = take(host, "float32", how="write", lies=(1, 8, 3))
+        assert row._replace(address=np.uint64(shift)).aligned(16) == (shift == 0)
+    wide = np.zeros(64, "float32")
+    start = -wide.__array_interface__["data"][0] % 16 // 4
+    rows = wide[start : start + 30].reshape(3, 10)[:, :8]
+    assert take(rows[:1], "float32", rows=1, align=16).stride == 10
+    with pytest.raises(ValueError, match="rows begin at no multiple of 16 bytes"):
+        take(rows, "float32", rows=1, align=16)
+    assert not take(host, "float32", lies=(2, 3, 3))._replace(address=np.uint64(0)).aligned(16)
+
+
+@pytest.mark.parametrize(
+    ("driver", "count", "several"), [(None, 2, False), ("libcuda", 1, False), ("libcuda", 2, True)]
+)
+def test_where_an_array_lies_is_asked_where_there_are_several_gpus(
+    monkeypatch, driver, count, several
+):
+    monkeypatch.setattr(operands, "installed_driver", lambda: driver)
+    monkeypatch.setattr(operands, "gpu_count", lambda: count)
+    assert operands._several_gpus.__wrapped__() is several
 
 
 def test_arrays_without_elements_are_taken():

@@ -118,7 +118,7 @@ def test_under_a_tool_there_are_no_counters(example, monkeypatch, capsys):
     assert not (example.parent / "asked").exists() and capsys.readouterr().out == ""
 
 
-NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"0","k","1,234.5"\n'
+NCU = '==PROF== Connected to "python"\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"0","k","1,234.5"\n'
 
 
 def test_ncu_reports_are_read():

@@ -1,5 +1,7 @@
 """The parameters of a kernel, read from its source."""
 
+import pytest
+
 from cudatut.gpu.signature import parameters
 
 SOURCE = """
@@ -25,6 +27,19 @@ def test_parameters_are_read_from_the_source():
         ("c", True, "uint8"),
         ("f", False, "bool"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("vector", "element"),
+    [
+        ("char4", "int8"), ("uchar4", "uint8"), ("short2", "int16"), ("ushort2", "uint16"),
+        ("int3", "int32"), ("uint4", "uint32"), ("longlong2", "int64"), ("ulonglong2", "uint64"),
+        ("float4", "float32"), ("double2", "float64"),
+    ],
+)  # fmt: skip
+def test_a_vector_type_is_an_array_of_its_element(vector, element):
+    (found,) = parameters(f"__global__ void k({vector} *x) {{}}", "k")
+    assert (found.pointer, found.dtype) == (True, element)
 
 
 def test_parameters_of_no_such_kernel_and_of_none():

@@ -1,10 +1,14 @@
 """Tensor maps, as far as they go without a GPU: what the TMA cannot do is refused before the driver is asked."""
 
+import ctypes
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.gpu import tensor_maps
+from cudatut.errors import CudatutError
+from cudatut.gpu import device, memory, tensor_maps
 
 
 class OnGpu:
@@ -57,3 +61,38 @@ def test_a_dtype_without_map():
 )
 def test_extents_and_strides_as_the_driver_has_them(shape, strides, box, expected):
     assert tensor_maps._checked(OnGpu(shape, strides=strides), box, None) == expected
+
+
+class Driver:
+    """Notes what it is asked for, and writes a map whose bytes are 7."""
+
+    status = 0
+
+    def cuTensorMapEncodeTiled(self, place, *asked):
+        self.place = place.value
+        self.asked = [list(one) if isinstance(one, ctypes.Array) else one.value for one in asked]
+        ctypes.memset(place, 7, 1)
+        return self.status
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    driver, gpu = Driver(), SimpleNamespace(compute_capability=(9, 0), name="Test", arch="sm_90")
+    monkeypatch.setattr(device, "device", lambda: gpu)
+    monkeypatch.setattr(device, "installed_driver", lambda: driver)
+    monkeypatch.setattr(memory, "poison_unwritten", lambda *given: setattr(driver, "reach", given))
+    return driver
+
+
+def test_the_driver_is_asked_for_a_map_of_128_aligned_bytes(driver):
+    made = ct.tensor_map(OnGpu((7, 5, 4), strides=(96, 16, 4)), (1, 5, 4))
+    assert len(made) == 128 and made[0] == 7 and driver.place % 64 == 0
+    # CU_TENSOR_MAP_DATA_TYPE_FLOAT32; CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+    assert driver.asked == [7, 3, 0x7000, [4, 5, 7], [16, 96, 0], [4, 5, 1], [1, 1, 1], 0, 0, 2, 0]
+    assert driver.reach == (0x7000, 6 * 96 + 4 * 16 + 4 * 4)
+
+
+def test_a_map_that_the_driver_refuses(driver):
+    driver.status = 1
+    with pytest.raises(CudatutError, match=r"shape \(8, 4\) with box \(2, 4\) \(error 1\)"):
+        ct.tensor_map(OnGpu((8, 4)), (2, 4))

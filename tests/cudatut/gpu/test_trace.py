@@ -108,9 +108,10 @@ def test_no_moment_is_counted_twice():
     assert found["cuCtxSynchronize"].waited_for == "b"
 
 
-def test_clocks_that_differ_by_a_microsecond():
-    found = traced(kernel(0, 101 * US, 1), api(0, 100 * US, 2, 6))
-    assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(0.1)
+def test_clocks_that_differ_by_microseconds():
+    for late, waited in ((1, 0.1), (5, 0.1), (5.001, 0.0)):
+        found = traced(kernel(0, (100 + late) * US, 1), api(0, 100 * US, 2, 6))
+        assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(waited)
 
 
 def test_work_that_never_ended_is_left_out():
@@ -148,6 +149,13 @@ def test_names_of_kernels(mangled, plain):
     assert cupti.demangled(mangled) == plain
     if "<" in plain:
         assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
+
+
+def test_a_kernel_is_found_by_its_plain_name():
+    found = trace.Trace(gpu=[trace.Row("scan<tile<4>>", 2, 1.0, 1, 0.5)])
+    assert found["scan"] is found["scan<tile<4>>"] is found.gpu[0]
+    with pytest.raises(KeyError):
+        found["scan<tile"]
 
 
 def test_two_tables(capsys):

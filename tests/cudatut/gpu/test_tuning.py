@@ -23,6 +23,11 @@ def test_the_ranking_puts_those_first_that_came_furthest():
     assert len(tuning.ranking([first, last], most=2)) == 2
 
 
+def test_the_ranking_shows_a_dozen():
+    heat = tuner.Heat(1, {f"c{n}": [float(n)] for n in range(1, 20)}, [])
+    assert [line.split()[-1] for line in tuning.ranking([heat])] == [f"c{n}" for n in range(1, 13)]
+
+
 def test_what_there_is_to_tune(capsys):
     with pytest.raises(
         RungError, match="'reduction' has nothing to tune; these have: gemm, tensor"

@@ -194,13 +194,18 @@ def test_only_a_rival_with_an_array_of_its_own_has_one():
 class Cublas:
     """cublasSgemm as its manual describes it, on memory of the host: columns behind each other."""
 
+    def __init__(self):
+        self.modes = {"math": "TF32", "pointers": "of the GPU"}  # as somebody else left them
+
     def setMathMode(self, handle, mode):
-        assert mode == 0
+        self.modes["math"] = mode
 
     def setPointerMode(self, handle, mode):
-        assert mode == 0
+        self.modes["pointers"] = mode
 
     def sgemm(self, handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+        assert self.modes == {"math": 0, "pointers": 0}
+
         def matrix(address, rows, columns, leading):
             flat = np.ctypeslib.as_array(
                 ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (columns, leading)

@@ -23,3 +23,13 @@ def test_scrubbed_paths(book, monkeypatch):
     assert scrub(f"{tempfile.gettempdir()}/ipykernel_123/456.py:2") == "cell:2"
     assert scrub(f"{book.root}/a/x.cu(3): error") == "examples/a/x.cu(3): error"
     assert scrub("/usr/local/cuda/bin/nvcc 3/4 a/b") == "/usr/local/cuda/bin/nvcc 3/4 a/b"
+
+
+def test_a_file_of_the_checkout_is_named_by_its_place_there(monkeypatch):
+    """Also where Python does not look for modules there."""
+    monkeypatch.setattr(outputs.sys, "path", [])
+    monkeypatch.setattr(outputs.paths, "repo_root", lambda: Path("/somewhere/book"))
+    scrub = outputs.scrubber()
+    assert scrub("see /somewhere/book/docs/x.md:3") == "see docs/x.md:3"
+    assert scrub("in /somewhere/book") == "in ."
+    assert scrub("in /somewhere/bookshelf") == "in /somewhere/bookshelf"

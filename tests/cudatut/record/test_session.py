@@ -1,5 +1,7 @@
 """What a recording says of where it was made."""
 
+import re
+import sys
 from importlib import metadata
 
 import pytest
@@ -24,6 +26,8 @@ def test_the_toolchain_names_what_is_here_and_none_for_what_is_not(monkeypatch):
     numpy = pytest.importorskip("numpy")
     found = session._toolchain()
     assert found["numpy"] == numpy.__version__
-    assert found["python"].count(".") == 2 and set(found) == {
+    assert re.fullmatch(r"\d+\.\d+\.\d+", found["python"])
+    assert sys.version.startswith(found["python"])
+    assert set(found) == {
         "cuda", "nvcc", "pycuda", "python", "numpy", "cupy",
     }  # fmt: skip

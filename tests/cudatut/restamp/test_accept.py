@@ -175,10 +175,10 @@ def test_what_is_not_committed_is_named(added):
     (added.root / "a/new file.cu").write_text("x")
     with pytest.raises(CudatutError, match=r"commit first .*: examples/a/add\.py, examples/a/new"):
         restamp([added.load()])
-    for n in range(7):
+    for n in range(4):
         (added.root / f"a/more{n}.py").write_text("x")
-    with pytest.raises(CudatutError, match=r"and 4 more$"):
-        restamp([added.load()])
+        with pytest.raises(CudatutError, match=r"and 1 more$" if n == 3 else r"\.(py|cu)$"):
+            restamp([added.load()])
     assert added.load().path.read_bytes() == before
 
 

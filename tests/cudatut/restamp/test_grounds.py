@@ -162,6 +162,14 @@ def test_a_module_that_was_renamed_and_whose_comment_changed(judged):
     accepted(found, **{"a/helper.py": "moved", "a/main.py": "moved", "a/steps.py": "moved"})
 
 
+def test_a_kernel_that_moved_into_a_folder_of_a_folder_and_changed(judged):
+    """Its name tells that it is the same."""
+    found = judged(
+        moves=[("a/k.cu", "b/deep/k.cu")], **{"b/deep/k.cu": ("x[0]", "x[2]"), "a/main.py": ("a/k", "b/deep/k")}
+    )  # fmt: skip
+    assert found.now["a/k.cu"] == "b/deep/k.cu"
+
+
 def test_a_shared_module_of_another_part(judged):
     found = judged(
         moves=[("b/far.py", "c/near.py")],
@@ -193,6 +201,11 @@ def test_a_header_that_moved(judged):
 )
 def test_what_moved_under_somebody_who_still_names_the_old_place(judged, was, now, astray):
     assert astray in judged(moves=[(was, now)]).refused
+
+
+def test_of_two_that_moved_one_is_named_at_the_old_place(judged):
+    found = judged(moves=[("b/far.py", "c/far.py"), ("a/data.txt", "b/data.txt")])
+    assert "a/main.py names a file that is elsewhere now" in found.refused
 
 
 def test_a_header_that_moved_under_one_that_still_includes_it(judged):

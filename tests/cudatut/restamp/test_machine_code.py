@@ -80,12 +80,18 @@ def test_no_compiler(recorded, monkeypatch):
     assert recorded.restamp().refused == ("nvcc not found",)
 
 
-def test_a_compiler_that_fails_tells_why(recorded, monkeypatch):
+def test_a_compiler_that_fails_tells_why(recorded, monkeypatch, tmp_path):
     """Its process ends with an error: one line says at which commit, and the last words."""
     monkeypatch.setattr(machine_code.sys, "executable", "false")
     recorded.edit("a/add.cu", *SAME[0])
     (reason,) = recorded.restamp().refused
     assert "could not be compiled: it said nothing" in reason
+    script = tmp_path / "fails"
+    script.write_text("#!/bin/sh\necho Traceback >&2\necho SyntaxError: seven >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(machine_code.sys, "executable", str(script))
+    (reason,) = recorded.restamp().refused
+    assert reason.endswith("could not be compiled: SyntaxError: seven")
 
 
 def test_a_kernel_of_the_recording_counts_as_it_was_compiled(small, compiler):

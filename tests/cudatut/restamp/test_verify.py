@@ -196,6 +196,16 @@ def test_a_meaning_of_what_is_read_as_text(small, newer, restamped):
     assert any("its text" in problem for problem in problems(small))
 
 
+def test_a_source_that_moved_has_meant_what_it_means_under_its_old_name(small):
+    """The recording said nothing of the new one when it was made; that is no text that somebody reads."""
+    small.record("a/add", *FIRST, kernels=[])
+    small.move("a/helper.py", "b/helper.py")
+    small.edit("a/add.py", "import helper\n", 'helper = ct.shared("b/helper")\n')
+    outcome = small.restamp()
+    assert outcome.grounds and not outcome.refused
+    assert problems(small) == []
+
+
 def test_restamps_of_a_squashed_branch(added):
     """The commit that a restamp names has to be there: whoever squashes restamps again."""
     before = added.repository.git("rev-parse", "HEAD")
