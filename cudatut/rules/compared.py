@@ -75,18 +75,10 @@ def _targets(node: ast.stmt) -> set[str]:
     """Names that a statement defines or fills."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return {node.name}
-    stored = (one for part in _head(node) for one in ast.walk(part))
-    found = {
-        one.id for one in stored if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }
-    if isinstance(node, ast.Assign):  # out[i] = ...
-        found |= {
-            one.id
-            for target in node.targets
-            for one in ast.walk(target)
-            if isinstance(one, ast.Name)
-        }
-    return found
+    parts = (one for part in _head(node) for one in ast.walk(part))
+    # Of `out[i] = ...` the element is what is stored: the name of the array is inside.
+    stored = [one for one in parts if isinstance(getattr(one, "ctx", None), ast.Store)]
+    return {one.id for target in stored for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
 def _imported(node: ast.stmt) -> set[str]:

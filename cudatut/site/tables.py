@@ -31,7 +31,9 @@ def with_units(cell: str, head: str) -> Iterator[str]:
 
 def _of_markdown(markdown: str) -> Iterator[tuple[list[str], list[Row]]]:
     before, head, rows = "", None, list[Row]()
-    for number, line, kind, _ in [*references.scan(markdown), (0, "", "prose", "")]:
+    for number, line, kind, _ in references.scan(
+        markdown + "\n"
+    ):  # a last line that ends any table
         is_row = kind == "prose" and "|" in line
         if head is not None and is_row:
             rows.append((number, _cells(line)))

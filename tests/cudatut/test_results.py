@@ -506,13 +506,14 @@ CHECK = results.Check("c", True, 9, 0.5, 0.1, 0.5, 0.25)
 EXACT = results.Check("c", True, 9, 0.0, 0.0, 0.0, 0.0)
 ONE = results.Check("c", True, 1, 0.5, 0.05, 0.2, 0.1)  # the reference is 10
 
+WORST = results.Check("c", True, 9, 0.5, 0.25, 0.0, 0.25)  # as far off as it may be
 
 MOST = results.Check(
     "c", True, 9, 1e6 + 0.5e12, 0.6, 1e6, 0.5
 )  # the largest reference there may be
 
 
-@pytest.mark.parametrize("check", [CHECK, EXACT, ONE, MOST])
+@pytest.mark.parametrize("check", [CHECK, EXACT, ONE, WORST, MOST])
 def test_checks_that_can_be(check):
     assert problems(check) == []
 
@@ -671,6 +672,16 @@ def paired_benchmark():
         for what, value in results._of_runs(row).items():
             setattr(row, what, value)
     return made  # fmt: skip
+
+
+def test_the_interval_of_a_ratio_is_as_wide_as_the_shorter_time_makes_it():
+    """Whichever of the two it is: another recording's 0.2 us are a tenth of 2 us, and nothing of 200."""
+    short = results.Row("short", 2.0, 2.0, 2.0, None, None, False, None, times="2 2 2")
+    long = results.Row("long", 200.0, 200.0, 200.0, None, None, False, None, times="200 200 200")
+    made = results.Benchmark("b", "us", None, [short, long], 3)
+    for found, median in ((made.ratio("short", "long"), 100), (made.ratio("long", "short"), 0.01)):
+        assert found.median == median
+        assert (found.high - median) / median == pytest.approx(0.1, rel=0.01)  # 0.2 us of 2
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,8 @@ RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
         (RUN, KERNEL.replace("*= 2", "*= 1"), KERNEL, RUNS, ""),
         ("def right(got):\n    assert got == 2", STUB, SOLUTION, "right(twice(1))", ""),
         ("", STUB, SOLUTION, "assert twice(1) == 2", ""),
+        ("out = [0]", "out[0] = 1", "out[0] = 2", "ct.check(out, [2])", ""),
+        ("out = [1]", "out[0] *= 1", "out[0] *= 2", "ct.check(out, [2])", ""),
         ("", SOLUTION, SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION + "  # yours: twice as much", SOLUTION, CHECK, "the stub is the solution"),
         ("", SOLUTION.replace("    ", '    "Twice."\n    '), SOLUTION, CHECK, "is the solution"),

@@ -68,6 +68,8 @@ def test_a_deferred_fold_keeps_its_address_and_those_inside_it():
     assert '<h3 id="run-deeper">Look <b>deeper</b></h3>' in content and "headerlink" not in content
     ((run,),) = [one["children"] for one in page.toc(title)]
     assert [one["id"] for one in run["children"]] == ["run-deeper"]
+    # A table of contents says of each heading the level that the page shows it with.
+    assert (run["level"], run["children"][0]["level"]) == (2, 3)
 
 
 def test_code_on_a_page_beside_has_no_id_around_it():

@@ -108,6 +108,7 @@ def replaced(markdown):
         ('100 * start/x#bench["one block"].value / start/x#bench.peak :.1f', "2.5"),
         ('(start/x#facts["sm_count"].value - 32) * 2', "200"),
         ("3 * 4 * 10**7 / 1e6 :.0f", "120"),
+        ("3 * 10**9 / 1e6 :,d", "3,000"),  # a whole number, though it was divided
         ("-2 + 7 // 2", "1"),
         ("1 / 3", "0.3333"),
     ],

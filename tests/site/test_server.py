@@ -81,6 +81,15 @@ def test_what_hosts_do_not_show_is_not_found(folder, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_who_sends_a_form_is_told_why_it_is_refused(folder):
+    with site.server(folder, 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/", data=b"x=1")
+        server.shutdown()
+    assert (caught.value.code, caught.value.reason) == (501, "Unsupported method ('POST')")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
 def test_ctrl_c_ends_it_without_a_traceback(folder):
     process = subprocess.Popen(

@@ -245,3 +245,18 @@ def test_occupancy_is_of_the_threads_that_an_sm_holds(launched, monkeypatch):
     assert found.occupancy == 3 * 4 * 32 / 2048 and asked == [(100, 48 << 10)]
     launched.resources(64, shared=(48 << 10) + 1)
     assert asked[1] == ("function", 8, (48 << 10) + 1)
+
+
+def test_arguments_lie_where_the_driver_says(monkeypatch):
+    """The driver writes the offset of an argument before its size."""
+
+    def param_info(function, index, offset, size):
+        offset._obj.value, size._obj.value = [(0, 128), (128, 8), (192, 64)][index.value]
+        return 0
+
+    driver = SimpleNamespace(cuFuncGetParamInfo=param_info)
+    monkeypatch.setattr(kernel, "installed_driver", lambda: driver)
+    monkeypatch.setattr(kernel, "_driver_function", lambda cubin, symbol: "function")
+    asked = object.__new__(kernel.Kernel)
+    asked._cubin, asked._symbol, asked.parameters = b"", "k", [None] * 3
+    assert asked._offsets == [0, 128, 192]

@@ -130,6 +130,13 @@ def test_ncu_reports_are_read():
         parse(NCU, "", "k", ["other__metric"], 1)
 
 
+def test_without_a_launch_the_end_of_what_ncu_and_the_example_said_is_shown():
+    report, output = ([f"{who} {n}" for n in range(20)] for who in ("ncu", "example"))
+    with pytest.raises(ct.ToolMissing) as raised:
+        parse("\n".join(report), "\n".join(output), "k", ["n"], 1)
+    assert str(raised.value).splitlines()[1:] == report[-5:] + output[-10:]
+
+
 def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
     """ncu reports launches as they come; each goes to its own kernel."""
     fake = tmp_path / "ncu"

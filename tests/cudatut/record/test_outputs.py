@@ -3,6 +3,8 @@
 import tempfile
 from pathlib import Path
 
+import pytest
+
 import cudatut
 from cudatut.record import outputs
 
@@ -33,3 +35,15 @@ def test_a_file_of_the_checkout_is_named_by_its_place_there(monkeypatch):
     assert scrub("see /somewhere/book/docs/x.md:3") == "see docs/x.md:3"
     assert scrub("in /somewhere/book") == "in ."
     assert scrub("in /somewhere/bookshelf") == "in /somewhere/bookshelf"
+
+
+def test_code_cells_are_counted_as_they_stand(book):
+    """Also where a cell has run others, and the kernel has counted those too."""
+    v4 = pytest.importorskip("nbformat.v4")
+    shown = v4.new_output("execute_result", {"text/plain": "1"}, execution_count=9)
+    first = v4.new_code_cell("ran('others')", execution_count=4)
+    second = v4.new_code_cell("1", execution_count=9, outputs=[shown])
+    notebook = v4.new_notebook(cells=[first, v4.new_markdown_cell("text"), second])
+    outputs.clean(notebook)
+    assert (first.execution_count, second.execution_count) == (1, 2)
+    assert second.outputs[0].execution_count == 2

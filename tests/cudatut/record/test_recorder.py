@@ -301,6 +301,20 @@ def test_examples_share_a_process_under_a_tool_until_something_is_found(book, no
     assert {outcome.status for outcome in found.values()} == {"failed"}  # they have no notebooks
 
 
+def test_a_process_under_a_tool_has_the_time_of_its_longest_example(book, no_notebooks):
+    """Twice that where several share it; a short example among them takes none of it away."""
+    limits = set()
+
+    def sanitize(paths, tool, timeout_s):
+        limits.add(timeout_s)
+        return Sanitizer(tool, 0)
+
+    book.example("a/short", timeout_s=60)
+    book.example("a/long", timeout_s=600)
+    results("a/short", "a/long", sanitize=sanitize, jobs=1)
+    assert limits == {2 * 600 * recorder.SANITIZER_TIME}
+
+
 def test_whose_fault_it_is(book, ran):
     names = ["a/add", "a/bad", "a/good"]
     for name in names:
