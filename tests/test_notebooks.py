@@ -8,6 +8,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import kept
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -43,21 +44,42 @@ LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna"
 
 
 @pytest.fixture(scope="module")
-def ran(installed, tmp_path_factory):
-    """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand."""
+def ran(request, sources_of_the_site):
+    """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand.
+
+    Where none failed it is kept (tests/support/kept.py) for all that it follows from: the package, the examples, what stands
+    in for the rest, and what is installed.
+    """
     todo = [{"name": e.name, "cells": cells_of(e)} for e in catalog.examples(drafts=True)]
     for chapter in exercises.chapters():
         _, raw = exercises.committed_notebook(chapter)
         todo.append({"name": f"{chapter}{catalog.EXERCISES}", "cells": code_of(raw)})
-    extra = tmp_path_factory.mktemp("extra")
+    before = kept.Kept(kept.cache_folder() / "notebooks", most=8)
+    key = None
+    if made_from := sources_of_the_site(paths.examples_dir().parent):
+        files, *around = made_from
+        ours = {name: files[name] for name in files if name.startswith(("cudatut/", "examples/"))}
+        texts = sorted(STAND_INS.rglob("*.py"))
+        stand_ins = [(path.name, path.read_text(encoding="utf-8")) for path in texts]
+        key = before.key(ours, around, stand_ins, todo)
+        if found := before.read(key):
+            return json.loads(found)
+    result = _run(todo, *map(request.getfixturevalue, ("installed", "tmp_path_factory")))
+    if key and not any(report["failed"] for report in result.values()):
+        before.write(key, json.dumps(result).encode())
+    return result
+
+
+def _run(todo, python, folders):
+    extra = folders.mktemp("extra")
     for name in LLM:
         (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
     (extra / "cutlass.py").touch()  # the extra `cutlass`, as far as the first cell looks
     # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
-    env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(tmp_path_factory.mktemp("cache")))
+    env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(folders.mktemp("cache")))
     done = subprocess.run(
-        [installed, STAND_INS / "run_notebooks.py"], input=json.dumps(todo), capture_output=True,
-        text=True, timeout=600, cwd=tmp_path_factory.mktemp("empty"), env=env,
+        [python, STAND_INS / "run_notebooks.py"], input=json.dumps(todo), capture_output=True,
+        text=True, timeout=600, cwd=folders.mktemp("empty"), env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
