@@ -168,10 +168,9 @@ def _with_chapter(table: Path, files: ChapterFiles, titles: dict[str, str]) -> b
 
 
 def _of_part(table: str, part: str) -> slice:
-    """Where in the table of contents a part stands; an empty place, at its end, where that cannot be told."""
-    pattern = rf"^  - id: {part}\b.*?(?=^  - id:|\Z)|\Z"
-    found = next(re.finditer(pattern, table, re.MULTILINE | re.DOTALL))
-    return slice(*found.span())
+    """Where in the table of contents a part stands; an empty place where that cannot be told."""
+    found = re.search(rf"^  - id: {part}\b.*?(?=^  - id:|\Z)", table, re.MULTILINE | re.DOTALL)
+    return slice(*found.span()) if found else slice(0, 0)
 
 
 def _quoted(title: str) -> str:

@@ -212,7 +212,7 @@ def _millions(value: float) -> str:
 
 def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
     # A library beside itself has none.
-    return f"{shown(low)} – {shown(high)}" if low and high and low != high else "–"
+    return "–" if low is None or high is None or low == high else f"{shown(low)} – {shown(high)}"
 
 
 def _goals(result: dict[str, Any]) -> str:

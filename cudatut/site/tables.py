@@ -31,9 +31,8 @@ def with_units(cell: str, head: str) -> Iterator[str]:
 
 def _of_markdown(markdown: str) -> Iterator[tuple[list[str], list[Row]]]:
     before, head, rows = "", None, list[Row]()
-    for number, line, kind, _ in references.scan(
-        markdown + "\n"
-    ):  # a last line that ends any table
+    # Behind the last line stands an empty one, which ends any table.
+    for number, line, kind, _ in references.scan(markdown + "\n"):
         is_row = kind == "prose" and "|" in line
         if head is not None and is_row:
             rows.append((number, _cells(line)))

@@ -37,28 +37,32 @@ from python_mutants import Mutant  # noqa: E402
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (
-    *("tests/cudatut", "tests/site", "tests/authoring", "tests/llm"),
-    *("tests/test_forgeries.py", "tests/test_commands.py", "tests/test_notebooks.py"),
-    *(
-        "tests/examples/test_sources.py",
-        "tests/examples/test_restamps.py",
-        "tests/examples/test_compile.py",
-        "tests/examples/test_exercises.py",
-    ),
+    "tests/cudatut",
+    "tests/site",
+    "tests/authoring",
+    "tests/llm",
+    "tests/examples/test_sources.py",
+    "tests/examples/test_restamps.py",
+    "tests/examples/test_compile.py",
+    "tests/examples/test_exercises.py",
+    "tests/test_forgeries.py",
+    "tests/test_commands.py",
+    "tests/test_notebooks.py",
 )
 LEFT_OUT = ("test_browser.py", "test_every_page.py")
 # Two hundred runs of nvcc say nothing of the package that the other tests of their file do not say.
 DESELECTED = ("tests/examples/test_compile.py::test_compiles",)
 # On a GPU, the package's own, quick ones first.
 GPU_TESTS = (
-    *(
-        "test_gpu_half.py",
-        "test_instrument.py",
-        "test_tracing.py",
-        "test_histogram.py",
-        "test_faults.py",
-    ),
-    *("test_initcheck_tma.py", "test_tuning.py", "test_work.py", "test_reduction.py"),
+    "test_gpu_half.py",
+    "test_instrument.py",
+    "test_tracing.py",
+    "test_histogram.py",
+    "test_faults.py",
+    "test_initcheck_tma.py",
+    "test_tuning.py",
+    "test_work.py",
+    "test_reduction.py",
 )
 EQUIVALENT = HERE / "equivalent.yml"
 
