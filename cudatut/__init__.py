@@ -26,7 +26,7 @@ _NAMES = {
     "gpu.trace": "trace",
     "gpu.sanitizer": "sanitize",
     "gpu.isolation": "isolated",
-    "gpu.ladder": "Ladder Rung RungError read_rung load_ladder shared",
+    "gpu.ladder": "Ladder Rung RungError read_rung load_ladder",
     "tool": "size",
     "exercises": "exercise",
     "results": "claim facts goals series show table",

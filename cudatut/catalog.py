@@ -206,23 +206,26 @@ def matches(file: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def renamed() -> dict[str, str]:
-    """Old names of examples and what they are called now: examples/renamed.yml. Raises CudatutError."""
-    return _names("renamed.yml")
-
-
-def _names(file: str) -> dict[str, str]:
-    path = paths.examples_dir() / file
-    return names_in(file, read_text(path)) if path.is_file() else {}
-
-
 @cache  # by what the file says
-def names_in(file: str, text: str) -> dict[str, str]:
-    """Old names and new ones, as a file of the examples says with this text. Raises CudatutError for what is no such list."""
-    names = _yaml(text, f"examples/{file}")
-    if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
-        raise CudatutError(f"examples/{file}: each line must be 'old name: new name'")
-    return names
+def moves_in(text: str) -> dict[str, str]:
+    """Old places and new ones, as moved.yml says with this text. Raises CudatutError for what is no such list."""
+    found = _yaml(text, f"examples/{MOVED}")
+    if not isinstance(found, dict) or {type(x) for pair in found.items() for x in pair} - {str}:
+        raise CudatutError(f"examples/{MOVED}: each line must be 'old place: new place'")
+    return found
+
+
+def moved() -> dict[str, str]:
+    """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
+    path = paths.examples_dir() / MOVED
+    return moves_in(read_text(path)) if path.is_file() else {}
+
+
+def renamed() -> dict[str, str]:
+    """Old names of examples, and of what else lay in a script that moved, and what they are called now."""
+    scripts = ((old, new) for old, new in moved().items() if old.endswith(".py"))
+    names = ((name_in(old), name_in(new)) for old, new in scripts)
+    return {old: new for old, new in names if old != new}
 
 
 def name_of(path: Path) -> str:
@@ -260,16 +263,9 @@ def path_of(name: str) -> Path:
     return root / part / stem / f"{CHAPTER}.py"
 
 
-def moved() -> dict[str, str]:
-    """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
-    return _names(MOVED)
-
-
 def plain(name: str) -> str:
     """A name from what somebody typed: also a path to the example's .py, .cu or .ipynb, of today or before a move."""
-    name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
-    name = re.sub(r"^recordings/[^/]+/", "", name)
-    bare = re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+    bare = _bare(name)
     path = paths.examples_dir() / moved().get(f"{bare}.py", f"{bare}.py")
     if path.is_file() and path.suffix == ".py":
         return name_of(path)
@@ -278,15 +274,21 @@ def plain(name: str) -> str:
     return f"{kernel[1]}/{kernel[3]}" if kernel else bare
 
 
+def _bare(name: str) -> str:
+    """What somebody typed, without the folders and the ending that name a file of it."""
+    name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
+    name = re.sub(r"^recordings/[^/]+/", "", name)
+    return re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+
+
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
     wanted, root = plain(name), paths.examples_dir()
     path = path_of(wanted)
     if path.is_file() and path.resolve().is_relative_to(root) and (example := _read(path)):
+        if (old := f"{_bare(name)}.py") in moved() and name_in(old) != example.name:
+            print(f"{name_in(old)} is called {example.name} now.", file=sys.stderr)
         return example
-    if new := renamed().get(wanted):
-        print(f"{wanted} is called {new} now.", file=sys.stderr)
-        return get(new)
     if wanted.endswith(EXERCISES) and path.is_file():
         raise UnknownExampleError(
             f"'{wanted}' is no example: it holds the beginnings of exercises. "

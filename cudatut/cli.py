@@ -212,8 +212,7 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         "disagrees": loaded.disagreements,
     }
     state = next((state for state, holds in states.items() if holds()), "fresh")
-    gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
-    return state, {"gpu": gpu, "recorded_at": recorded_at}
+    return state, {"gpu": loaded.gpu, "recorded_at": loaded.metadata["recorded_at"]}
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -330,8 +329,8 @@ def _replay(example: catalog.Example, missing: str) -> int:
         loaded = recording.require_good(example.name)
     except recording.MissingRecordingError as error:
         raise NoGpuError(f"{missing}, and there is no recording to replay: {error}") from error
-    when, gpu = loaded.metadata["recorded_at"][:10], loaded.metadata["gpu"]["name"]
-    print(f"[{missing}: this replays the recording made on {when} on an {gpu}]", flush=True)
+    when = loaded.metadata["recorded_at"][:10]
+    print(f"[{missing}: this replays the recording made on {when} on an {loaded.gpu}]", flush=True)
     for output in (output for cell in loaded.cells for output in cell.outputs):
         if output["output_type"] == "stream":
             stream = sys.stderr if output.get("name") == "stderr" else sys.stdout

@@ -187,7 +187,6 @@ def chapter_of(text: str) -> str:
     Raises UnknownExerciseError with suggestions.
     """
     name = re.sub(f"({catalog.EXERCISES}|{catalog.SOLUTIONS})$", "", catalog.plain(text))
-    name = catalog.renamed().get(name, name)
     if re.fullmatch(r"\w+/\w+", name) and _file(name).is_file():
         return name
     ends = [known for known in chapters() if name in (known, known.partition("/")[2])]
@@ -318,10 +317,9 @@ def write(
 
 def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
-    import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import install_cell
+    from cudatut.to_notebook import install_cell, raw
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")
@@ -342,9 +340,8 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
             cells.append(new_code_cell(code, id=name, metadata={"title": name}))
     for cell in cells:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
-    metadata = runs_on.notebook_metadata(solutions.requires)
-    raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
-    return catalog.ChapterFiles(chapter).exercises_notebook, raw.encode()
+    made = new_notebook(cells=cells, metadata=runs_on.notebook_metadata(solutions.requires))
+    return catalog.ChapterFiles(chapter).exercises_notebook, raw(made)
 
 
 def write_notebooks() -> list[Path]:
@@ -579,10 +576,6 @@ def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextMana
     outside the check are explained in the same way. Raises UnknownExerciseError.
     """
     asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
-    # What lies beside the solution is beside the reader's file too.
-    beside = str(_file(asked.chapter).parent)
-    if beside not in sys.path:
-        sys.path.append(beside)
 
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, SyntaxError):

@@ -27,16 +27,13 @@ def install_cupy() -> None:
 
 
 def prepare(name: str) -> None:
-    """Let a notebook import the modules beside its example, and say at once what is missing to run it here.
+    """Say at once what is missing to run a notebook here.
 
     name: the example's, such as "gemm/final_kernel". Raises UnsupportedGpuError where the GPU has less than the example
     needs, and ToolMissing without what it cannot do without, before any of its cells fetches something. Without a GPU it
     prints what is missing: the first cells may still be of use.
     """
     example = catalog.get(name)
-    folder = str(example.path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     if no_gpu := device.why_no_gpu():
         print(f"This notebook needs a GPU, and there is none here: {no_gpu}.")
         print(f"In Colab: {_choose(example)}, then run this cell again.")

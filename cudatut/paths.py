@@ -1,8 +1,11 @@
 """Where things are: the examples and the repository."""
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
+
+READ = "cudatut.read"  # the event of Python's audit hooks by which `note_read` tells of a file
 
 
 @cache  # asked thousands of times: where each file of each recording is
@@ -82,6 +85,5 @@ def resolve_source(path: str | os.PathLike) -> Path:
 
 def note_read(path: str | os.PathLike) -> None:
     """Remember that this process used an example file in a way that cudatut cannot see: its recording depends on it."""
-    from cudatut.fingerprint import ran
-
-    ran.file(path)
+    # An event, since `cudatut.fingerprint.ran`, which follows what runs, imports this module.
+    sys.audit(READ, path)

@@ -110,6 +110,11 @@ class Recording:
         return self.metadata.get("slim") is True
 
     @property
+    def gpu(self) -> str:
+        """The name of the GPU that it was made on."""
+        return self.metadata["gpu"]["name"]
+
+    @property
     def file(self) -> str:
         """The name of its file, as messages have it: recordings/<gpu>/<name>.ipynb, or .json where it is slim."""
         return _file(self.name, self.path)
@@ -281,7 +286,7 @@ def good(recording: Recording) -> Recording:
         reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():
         reason = "was edited after it was recorded: digest differs"
-    elif not recording.path.is_relative_to(folder_of(gpu := recording.metadata["gpu"]["name"])):
+    elif not recording.path.is_relative_to(folder_of(gpu := recording.gpu)):
         reason = f"is of another GPU than its folder, {gpu}"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"

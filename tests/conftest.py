@@ -20,17 +20,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import kept
+import needed
 import pytest
+import spending
+import thinned
 
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
-import kept  # noqa: E402
-import needed  # noqa: E402
-import spending  # noqa: E402
-import thinned  # noqa: E402
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (

@@ -544,9 +544,9 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
         r"python tests/gpu/shards\.py [\w -]+",
         Elsewhere("tests/examples/test_gpu_shards.py::test_what_passed_is_not_run_again"),
     ),
-    (r"python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
+    (r"PYTHONPATH=\S+ python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
     (
-        r"python tests/planted/package\.py (survey|judge) .*",
+        r"PYTHONPATH=\S+ python tests/planted/package\.py (survey|judge) .*",
         Elsewhere("tests/planted/test_package.py::test_what_tests_call_and_what_they_notice"),
     ),
     # the toolkit

@@ -205,7 +205,7 @@ FORGERIES = [
     Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200", file=f"recordings/nvidia-b200/{SPEED}.ipynb"),
     Forgery("the year 2031", lambda n: told(n).update(recorded_at="2031-01-01T00:00:00+00:00"), "after today"),
     Forgery("the year 1999", lambda n: told(n).update(recorded_at="1999-01-01T00:00:00+00:00"), "before this book began"),
-    Forgery("month 99", lambda n: told(n).update(recorded_at="2026-99-99T99:99:99+00:00"), "no time in UTC"),
+    Forgery("month 99", lambda n: told(n).update(recorded_at="2026-99-99T99:99:99+00:00"), "of its metadata, recorded_at is"),
     Forgery("a tolerance without end", lambda n: check(n).update(atol=1e300), "tolerates what it likes"),
     Forgery("an error beyond its tolerance", lambda n: check(n).update(max_abs_err=1e9, atol=0.0, rtol=0.0), "an element lies outside"),
     Forgery("less than no elements", lambda n: check(n).update(n=-5), "n = -5"),

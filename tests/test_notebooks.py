@@ -13,8 +13,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 import cudatut.notebook
-from cudatut import catalog, exercises, paths
-from cudatut.record import notebook
+from cudatut import catalog, exercises, paths, to_notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell
@@ -22,9 +21,9 @@ plain = TransformerManager().transform_cell
 
 def cells_of(example):
     """Code of the notebook that a recording would be, magics in plain Python."""
-    read = notebook.notebook_of(example)
+    read = to_notebook.notebook_of(example)
     sources = [cell.source for cell in read.cells if cell.cell_type == "code"]
-    return [plain(source) for source in [notebook.install_cell(example).source, *sources]]
+    return [plain(source) for source in [to_notebook.install_cell(example).source, *sources]]
 
 
 def code_of(raw):
@@ -245,7 +244,7 @@ def test_without_its_extra_a_notebook_stops_in_the_first_cell(installed, drivers
 
 def test_with_its_extra_it_goes_on_and_names_what_it_compares_with(installed, drivers, tmp_path):
     have = ("gguf", "tokenizers")
-    found = first_cell(installed, drivers, tmp_path, "llm/serving", have, capability=89)
+    found = first_cell(installed, drivers, tmp_path, "llm/serving_rivals", have, capability=89)
     assert found["failed"] == ""
     assert "PyTorch is not installed" in found["said"] and "%pip install torch" in found["said"]
     assert "cutlass" not in found["said"] and "CuPy is not" not in found["said"]

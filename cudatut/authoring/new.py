@@ -111,9 +111,10 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
             raise NewChapterError(
                 f"'{titles[same[0]]}' is the title of {chapter.name}: choose another, so that lists tell them apart"
             )
-    if new_name := catalog.renamed().get(name):
+    known_names = [chapter.name for chapter in contents.chapters(parts)]
+    if (new_name := catalog.renamed().get(name)) in known_names:
         raise NewChapterError(f"'{name}' is what {new_name} was called: choose another name")
-    own = files.code([chapter.name for chapter in contents.chapters(parts)])
+    own = files.code(known_names)
     wanted = dict.fromkeys([*_wanted(files), files.exercises_notebook, *own])
     if there := [paths.shown(path) for path in wanted if path.exists()]:
         raise NewChapterError(

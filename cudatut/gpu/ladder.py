@@ -13,12 +13,10 @@ Of a template the line names the instance to launch, without blanks: `kernel=gem
 
 import importlib
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from cudatut import catalog, paths
@@ -175,9 +173,10 @@ class Ladder:
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
-    root = paths.examples_dir()
-    files = sorted([*root.glob("*/ladder.py"), *root.glob("*/ladder/ladder.py")])
-    ladders = {ladder.name: ladder for ladder in (_module(file).LADDER for file in files)}
+    files = sorted(paths.examples_dir().glob("*/ladder/ladder.py"))
+    parts = (file.parts[-3] for file in files)
+    found = (importlib.import_module(f"cudatut.book.{part}.ladder.ladder") for part in parts)
+    ladders = {ladder.name: ladder for ladder in (module.LADDER for module in found)}
     for ladder in ladders.values():
         if name in (ladder.name, ladder.part):
             return ladder
@@ -185,27 +184,6 @@ def load_ladder(name: str) -> Ladder:
     raise RungError(f"there is no ladder '{name}'; there are: {known}")
 
 
-def shared(name: str) -> ModuleType:
-    """The module examples/<name>.py, such as "gemm/sgemm", for another part that builds on it.
-
-    It finds the modules beside it by their names, as it does in an example of its own part. Raises FileNotFoundError.
-    """
-    file = paths.examples_dir() / f"{name}.py"
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no module {catalog.shown(file)}")
-    return _module(file)
-
-
 def folder_of(part: str) -> Path:
-    """Where the rungs of a part lie: in its folder `ladder`, if it has one."""
-    own = paths.examples_dir() / part / "ladder"
-    return own if own.is_dir() else own.parent
-
-
-def _module(file: Path) -> ModuleType:
-    name = catalog.relative(file.with_suffix(""), paths.examples_dir()).replace("/", ".")
-    sys.path.insert(0, str(file.parent))
-    try:
-        return importlib.import_module(f"cudatut.book.{name}")
-    finally:
-        sys.path.remove(str(file.parent))
+    """Where the rungs of a part lie."""
+    return paths.examples_dir() / part / "ladder"

@@ -27,10 +27,10 @@ from cudatut import catalog, failures, paths, processes, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
-from cudatut.record.notebook import RecordingFailed, notebook_of
 from cudatut.record.run import Executed, record_notebook
 from cudatut.record.write import UnwritableError, write, write_slim
 from cudatut.results import Sanitizer
+from cudatut.to_notebook import RecordingFailed, notebook_of
 from cudatut.tool import SANITIZERS
 
 RACECHECK = "racecheck"

@@ -11,9 +11,9 @@ from cudatut import certificate, instrument, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
-from cudatut.record.notebook import RecordingFailed, install_cell
 from cudatut.record.run import Executed
 from cudatut.results import MIME, Sanitizer
+from cudatut.to_notebook import RecordingFailed, install_cell, raw
 
 
 class UnwritableError(CudatutError):
@@ -82,7 +82,7 @@ def _keep(
     } | more
     nbformat.validate(notebook)
     # Read back what is to be written: that is what must be good.
-    made = recording.parse(example.name, path, _raw(notebook))
+    made = recording.parse(example.name, path, raw(notebook))
     if problems := made.problems():
         raise RecordingFailed(example.name, "; ".join(problems))
     if changed := made.stale():
@@ -93,16 +93,9 @@ def _keep(
     notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _raw(notebook))
+        write_whole(path, raw(notebook))
     except OSError as error:
         raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _raw(notebook: Any) -> bytes:
-    """A notebook as the bytes of its file."""
-    import nbformat
-
-    return (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
 
 
 def commit(sources: Iterable[str]) -> str:

@@ -41,9 +41,7 @@ def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     """
     if not gone:
         return {}
-    listed = (
-        catalog.names_in(catalog.MOVED, now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
-    )
+    listed = catalog.moves_in(now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
     moved = {name: listed[name] for name in gone if listed.get(name) in now}
     gone = [name for name in gone if name not in moved]
     new = [name for name in now if name not in then and name not in moved.values()]
@@ -129,8 +127,8 @@ class _Placer(ast.NodeTransformer):
     """A syntax tree in which files of the examples are named by their places of today.
 
     An import of a module of the examples, whatever form it has, becomes `_module_of_the_book(name, file, attribute)`, at
-    the place of the first such import of its block; so does `name = ct.shared("part/module")`. A module that nothing else
-    in the file is called by is called by its place, too.
+    the place of the first such import of its block; so does `name = ct.shared("part/module")`, which older sources have. A
+    module that nothing else in the file is called by is called by its place, too.
     """
 
     def __init__(self, place: Place):

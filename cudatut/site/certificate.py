@@ -13,7 +13,7 @@ from cudatut.site.charts import number
 from cudatut.site.locale import text
 from cudatut.site.localize import current as labels
 from cudatut.site.localize import localized
-from cudatut.site.render import code_html, label_html
+from cudatut.site.render import code_html, folded, label_html
 
 # Grounds on which a changed file was accepted (cudatut/restamp/grounds.py), in the order in which they are told.
 _GROUNDS = ("code", "meaning", "moved")
@@ -40,9 +40,10 @@ def certificate_html(records: Sequence[Recording], lang: str) -> str:
 
 def recorded_on(records: Iterable[Recording]) -> str:
     """The GPUs of these recordings, and the day of the newest, as HTML."""
-    several = [one.metadata for one in records]
-    gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
-    return text("certificate.summary", gpu=escape(gpus), date=max(map(_moment, several))[:10])
+    several = list(records)
+    gpus = " / ".join(dict.fromkeys(one.gpu for one in several))
+    newest = max(_moment(one.metadata) for one in several)
+    return text("certificate.summary", gpu=escape(gpus), date=newest[:10])
 
 
 def _certificate(record: Recording, named: bool) -> str:
@@ -129,7 +130,7 @@ def _restamp(one: dict[str, Any]) -> str:
     )
     span = {"then": _short(one["from"]), "now": _short(one["to"])}
     summary = text("certificate.changed", count=len(files), **span)
-    return _fold(summary, items)
+    return folded(summary, f"<ul>{items}</ul>")
 
 
 def _ground(ground: str) -> str:
@@ -192,7 +193,8 @@ def _kernels(record: Recording) -> str:
         f"<li>{label_html(rival)}<ul>{''.join(map(_contests, sets.values(), sets))}</ul></li>"
         for rival, sets in launched.items()
     )
-    return _fold(text("certificate.launched", count=len(names)), items) if launched else ""
+    summary = text("certificate.launched", count=len(names))
+    return folded(summary, f"<ul>{items}</ul>") if launched else ""
 
 
 def _contests(contests: Iterable[str], kernels: Iterable[str]) -> str:
@@ -200,7 +202,3 @@ def _contests(contests: Iterable[str], kernels: Iterable[str]) -> str:
     shown = joint.join(map(label_html, filter(None, contests)))
     names = joint.join(map(code_html, kernels))
     return f"<li>{text('certificate.told', what=shown, names=names) if shown else names}</li>"
-
-
-def _fold(summary: str, items: str) -> str:
-    return f'<details class="ct-numbers"><summary>{summary}</summary><ul>{items}</ul></details>'

@@ -286,12 +286,13 @@ def colab_url(name: str) -> str:
     """Address that opens a recording, or the notebook of a chapter's exercises, in Colab, which fetches it from the repository."""
     colab = "https://colab.research.google.com/github/"
     repository = state.current().repo_url.replace("https://github.com/", colab)
-    path = catalog.path_of(name).with_suffix(".ipynb")
-    if not name.endswith(catalog.EXERCISES):
-        path = recording.whole_path(name) or path
-    return (
-        f"{repository}/blob/main/{quote(path.relative_to(paths.examples_dir().parent).as_posix())}"
-    )
+    found = None if name.endswith(catalog.EXERCISES) else recording.whole_path(name)
+    if found:
+        place = Path("recordings", found.relative_to(paths.recordings_dir()))
+    else:
+        path = catalog.path_of(name).with_suffix(".ipynb")
+        place = Path("examples", path.relative_to(paths.examples_dir()))
+    return f"{repository}/blob/main/{quote(place.as_posix())}"
 
 
 def index() -> str:

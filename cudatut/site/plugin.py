@@ -232,15 +232,11 @@ class CudatutPlugin(BasePlugin):
         page = Page(None, file, config)
         build.page, build.url = file.src_uri, page.url
         named = self.named.get(chapter.file.src_uri, ())
-        every = [build.recordings(one.name) for one in self.records if one.name in named]
-        gpus = [[one.metadata["gpu"]["name"] for one in records] for records in every]
-        there = [
-            one
-            for records, names in zip(every, gpus)
-            for one, gpu in zip(records[1:], names[1:])
-            if gpu_folder(gpu) == beside.name
-        ]
-        own = dict.fromkeys(names[0].removeprefix("NVIDIA ") for names in gpus)
+        recorded = (one for one in self.records if not isinstance(one, missing.StandIn))
+        every = [build.recordings(one.name) for one in recorded if one.name in named]
+        others = [one for _, *slim in every for one in slim]
+        there = [one for one in others if gpu_folder(one.gpu) == beside.name]
+        own = dict.fromkeys(book.gpu.removeprefix("NVIDIA ") for book, *_ in every)
         made = folds.addressed(certificate_html(there, build.lang), build.lang)
         page.title, content = beside.content(chapter.title, own, made)
         page.toc, page.edit_url = get_toc(beside.toc(page.title)), chapter.edit_url

@@ -50,7 +50,7 @@ _MOVED = """<!doctype html>
 
 
 def redirects(site: Path, address: str = "") -> list[str]:
-    """Write a page that leads on at each address that examples/renamed.yml names, of the example and of its chapter.
+    """Write a page that leads on at each address of a name that an example had (`catalog.renamed`), its own and its chapter's.
 
     address: where this language is published, if that is known.
     Nothing is written where a page stands already, nor where there is none to lead to. Returns the old addresses.

@@ -80,12 +80,15 @@ def value(expression: str) -> Value:
         raise BadReferenceError(f"{where}: {error}") from error
 
 
-def facts(example: str, cell: str, index: int = 0) -> dict[str, Value]:
-    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`."""
+def facts(example: str, cell: str, index: int = 0) -> dict[str, Any]:
+    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`.
+
+    Any: whether it is a number or a word, the example says.
+    """
     return {row["name"]: row["value"] for row in _nth(example, cell, index, "facts")["rows"]}
 
 
-def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value | None]]:
+def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Any]]:
     """A table of a cell, by row and column: its result number `index`, from 0. Raises as `value`."""
     result = _nth(example, cell, index, "table")
     columns = [column["name"] for column in result["columns"]]

@@ -75,7 +75,7 @@ class State:
     def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
         """The results of a cell by GPU, the book's own first. Raises as `recordings`."""
         return [
-            (record.metadata["gpu"]["name"], record.results(cell))
+            (record.gpu, record.results(cell))
             for record in self.recordings(name)
             if any(one.title == cell for one in record.cells)
         ]

@@ -90,9 +90,7 @@ def chapter(book, tmp_path, monkeypatch):
     """A chapter `start/add` with two exercises; the working folder is empty, progress is kept in a folder of the test."""
     monkeypatch.setenv("CUDATUT_PROGRESS", str(tmp_path / "progress"))
     monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
-    # `ct.exercise` changes both of this process.
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # `ct.exercise` changes it
     book.file("start/add_exercises.py", HEADER + STUBS)
     book.example("start/add_solutions", SOLUTIONS)
     work = tmp_path / "work"
@@ -357,8 +355,6 @@ def test_a_chapter_in_a_folder(chapter):
     for typed in ("start/add", "add"):
         assert exercises.get(typed, 1).stub.startswith("def twice")
     assert run(exercises.write(exercises.get("add", 1), solution=True)).returncode == 0
-    with exercises.exercise("add", 1):
-        assert str(root / "add") in sys.path
     path, _ = exercises.committed_notebook("start/add")
     assert path == root / "add" / "exercises.ipynb"
     (root / "add/solutions.py").write_text("")
@@ -366,10 +362,10 @@ def test_a_chapter_in_a_folder(chapter):
         _ = exercises.get("start/add", 1).check
 
 
-def test_modules_beside_the_solution_are_found(chapter):
-    chapter.file("start/beside_it.py", "ANSWER = 42\n")
+def test_modules_of_the_book_are_found_from_a_readers_folder(chapter):
+    chapter.file("start/answers.py", "ANSWER = 42\n")
     solutions = SOLUTIONS.replace(
-        "NUMBER = 7", "from beside_it import ANSWER\n\nNUMBER = ANSWER // 6"
+        "NUMBER = 7", "from cudatut.book.start.answers import ANSWER\n\nNUMBER = ANSWER // 6"
     )
     chapter.example("start/add_solutions", solutions)
     path = exercises.write(exercises.get("start/add", 2), solution=True)

@@ -1,24 +1,22 @@
 """Every program that a page shows, as its reader has it: pasted into a file in an empty folder, and run.
 
-Beside it lie the modules of the book that the page offers with it, and nothing else.
-
 The programs of `start` see PyCUDA and NumPy alone, those of the other parts cudatut too. What they print is compared with
 the recording; numbers with a decimal point, which are times and rates, by their shape only.
 """
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import page_programs
 import pytest
 from side_by_side import Runs, asked_for
 
 import cudatut as ct
 from cudatut import catalog, recording
-from cudatut.site import programs
+from cudatut.site import directives
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a reader of `start` has not installed.
@@ -45,7 +43,7 @@ def on_pages() -> list[tuple[str, str, str, str]]:
     return [
         (path.relative_to(docs).with_suffix("").as_posix(), *program)
         for path in sorted(docs.rglob("*.md"))
-        for program in programs.of_page(path.read_text(encoding="utf-8"))
+        for program in page_programs.of_page(path.read_text(encoding="utf-8"))
     ]
 
 
@@ -80,10 +78,8 @@ def runs(request, tmp_path_factory):
         page, example, cell, file = key
         folder = base / f"{page}_{file}".replace("/", "_")
         folder.mkdir()
-        code = programs.text(catalog.cells(catalog.get(example).path)[cell])
+        code = directives.program(catalog.cells(catalog.get(example).path)[cell])
         (folder / file).write_text(code + "\n", encoding="utf-8")
-        for module in programs.beside(example, code):  # which the page offers with it
-            shutil.copy(ROOT / "examples" / module, folder)
         env = {name: value for name, value in os.environ.items() if not name.startswith("CUDATUT")}
         first = str(refusing if page.startswith("start/") else ROOT)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH")]))
@@ -111,7 +107,7 @@ def test_a_program_prints_what_its_page_shows(page, example, cell, file, runs):
     if done.returncode and catalog.get(example).extra and "ToolMissing" in said[-1]:
         pytest.skip(f"{where}: {said[-1]}")
     # A program that ruins its own process is run by another cell, and may end with any exit status.
-    run_by = programs.run_by(catalog.cells(catalog.get(example).path)[cell])
+    run_by = page_programs.run_by(catalog.cells(catalog.get(example).path)[cell])
     if run_by is None:
         assert done.returncode == 0, f"{where} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
     wanted, gpu = recorded(example, run_by or cell)

@@ -15,8 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NEWER = 10
 
 
@@ -82,7 +81,6 @@ def commit(root: Path, message: str) -> None:
 
 def main(root: Path, seed: int, count: int) -> None:
     """Print a line of JSON for each change: in words, and what is wrong."""
-    sys.path.insert(0, str(HERE))
     import changes
 
     draw = random.Random(seed)
@@ -268,7 +266,7 @@ def made_newer(root: Path, changes, seed: int) -> int:
         assert all(kernel["code"] for kernel in metadata["kernels"]), one.name
         metadata["instrument"] = instrument.used(["timing", "checking"])
         if one.name == "llm/reading_vllm":
-            metadata["sources"] = sources | recording.hashes(["llm/tang.gguf"])
+            metadata["sources"] = sources | recording.hashes(["llm/model/tang.gguf"])
         metadata["meanings"] = recording.meanings(metadata["meanings"])
         notebook = json.loads(one.path.read_text(encoding="utf-8"))
         notebook["metadata"]["cudatut"] = metadata

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cudatut import failures
 from cudatut.site import locale, weight
 from cudatut.site.deferred import deferred, divide
 
@@ -184,3 +185,13 @@ def test_a_strict_build_refuses_a_heavy_page_and_builds_it_with_a_deferred_fold(
     assert words[:60] not in (site / "start/add/index.html").read_text()
     assert words[:60] in (site / "start/add/folds/index.html").read_text()
     assert words[:60] in (site / "search/search_index.json").read_text()
+
+
+def test_an_example_that_failed_here_costs_no_page_beside_its_chapter(project, monkeypatch):
+    monkeypatch.setenv("CUDATUT_SITE_MODE", "live")
+    monkeypatch.setattr(failures, "reason", lambda name: "it raised")
+    fold = '??? note deferred "Look deeper"\n\n    Words of the fold.\n'
+    project.body(f"```example\nstart/add#bench\n```\n\n{fold}")
+    site = project.build()
+    assert "it raised" in (site / "start/add/index.html").read_text()
+    assert "Words of the fold." in (site / "start/add/folds/index.html").read_text()

@@ -88,7 +88,7 @@ STEP = {r"\.send$": 2, r"\._launch$": 2, "memcpy_dtoh": 1}
     ],
 )
 def test_a_step_is_what_the_engines_page_says(lang, says):
-    source = (examples_dir() / "llm/gpu_backend.py").read_text(encoding="utf-8")
+    source = (examples_dir() / "llm/backends/gpu_backend.py").read_text(encoding="utf-8")
     assert counted(source) == STEP, "a step has changed: docs/*/llm/serving.md tells its copies"
     assert all(part in page(lang, "llm/serving") for part in says)
 

@@ -44,7 +44,8 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
     """Two warps with the first barrier only. write, read: units of time for a tile; late: head start of warp 0."""
     unit, left, bar = 28, 92, 34
     # Each warp writes its part, waits for the other at the first barrier, reads, and goes on.
-    spans, clock = ([], []), [0, late]
+    spans: tuple[list[tuple[str, int, int, int]], ...] = ([], [])
+    clock = [0, late]
     for step in range(steps):
         for w in (0, 1):
             spans[w].append(("write", step, clock[w], clock[w] + write))

@@ -56,11 +56,13 @@ def timeline() -> str:
     s, unit = Svg(720, 30 + height * len(orders)), 616 / last
     tick = 10 ** len(str(int(last / 4))) // 10
     tick *= max(1, round(last / 4 / tick))
-    steps = {}
+    steps, moments = {}, range(0, int(last) + 1, tick)
+    places: list[float] = []
     for k, (name, tiles) in enumerate(zip(names, orders)):
         way, product = tr("on its way", "在路上"), tr("multiplied", "相乘")
         lanes = _pair(s, height * k, unit, name, way, product)
-        for at in range(0, int(last) + 1, tick):  # not across the names
+        places = list(map(lanes.when, moments))  # the same ones in all
+        for at in moments:  # not across the names
             lanes.moment(at, 0, 1, over=4)
         for tile, of in tiles.items():
             number = tile.split()[-1]
@@ -68,8 +70,8 @@ def timeline() -> str:
             lanes.bar(1, of["begun"], of["done"], "c1", number, spare=True)
         begun = [of["begun"] for of in tiles.values()]
         steps[name] = round((max(begun) - min(begun)) / (len(begun) - 1))
-    for at in range(0, int(last) + 1, tick):
-        s.text(lanes.when(at), height * len(orders) + 4, at, "muted")
+    for at, x in zip(moments, places):
+        s.text(x, height * len(orders) + 4, at, "muted")
     alt = tr(
         "Cycles per step in one block: " + ", ".join(f"{n} {c}" for n, c in steps.items()) + ".",
         "一个线程块里每一步的周期数：" + "，".join(f"{n} {c}" for n, c in steps.items()) + "。",

@@ -1,6 +1,6 @@
 """Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks."""
 
-from cudatut.site.drawing import Grid, Svg, figure, tr
+from cudatut.site.drawing import Grid, Kind, Svg, figure, tr
 
 
 def lane_place(lane: int) -> tuple[int, int]:
@@ -45,14 +45,14 @@ def step(bk: int = 16, stages: int = 3) -> str:
     s = Svg(left + bk * cell + 20, top + 4 * row + 30)
     a, b = 2, bk // 2  # where the copies of A and of B begin
     depths, none = range(bk), ("hollow muted", None)
-    lanes = (
+    lanes: tuple[tuple[str, list[Kind]], ...] = (
         (tr("multiply depth", "做乘法的深度"), [("c0", kk) for kk in depths]),
         (tr("read depth + 1", "读下一个深度"), [("c3", (kk + 1) % bk) for kk in depths]),
         (
             tr("copy ahead", "提前复制"),
             [{a: ("c2", "A"), b: ("c2", "B")}.get(kk, none) for kk in depths],
         ),
-        (tr("wait, barrier", "等待与栅栏"), [none] * (bk - 1) + [("c5", None)]),
+        (tr("wait, barrier", "等待与栅栏"), [*[none] * (bk - 1), ("c5", None)]),
     )
     cells = Grid(s, left, top, cell, row, gap=(3, 8), rx=0, size=12)
     for number, (name, kinds) in enumerate(lanes):

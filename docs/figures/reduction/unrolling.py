@@ -1,6 +1,6 @@
 """Drawings of the chapter on unrolling: who waits for whom, and which words a step reads and writes."""
 
-from cudatut.site.drawing import Grid, Svg, figure, tr
+from cudatut.site.drawing import Grid, Kind, Svg, figure, tr
 
 WARP = 32
 
@@ -79,7 +79,7 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
         names = (tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written)
         for row, (name, touched) in enumerate(names):
             cells.name(row, name, away=12)
-            kinds = ["hollow dash muted"] * words
+            kinds: list[Kind] = ["hollow dash muted"] * words
             for w in touched:
                 kinds[w] = ("warn" if w in both else "c1", w)
             cells.row(row, kinds)

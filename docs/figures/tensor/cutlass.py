@@ -2,14 +2,21 @@
 
 from cudatut.site.drawing import Grid, Svg, figure, tr
 
+Mode = (
+    int | tuple[int, int]
+)  # of a shape or of its strides: a number, or a pair of which the first changes fastest
+_LAYOUTS: tuple[tuple[tuple[Mode, Mode], tuple[Mode, Mode]], ...]
 _LAYOUTS = (((4, 6), (6, 1)), ((4, 6), (1, 4)), (((2, 2), (3, 2)), ((3, 12), (1, 6))))
 
 
-def _offset(extents: tuple[int, ...] | int, steps: tuple[int, ...] | int, place: int) -> int:
-    """Of one mode: a number, or a pair of which the first changes fastest."""
-    if isinstance(extents, int):
-        return place * steps
-    return place % extents[0] * steps[0] + place // extents[0] * steps[1]
+def _offset(extents: Mode, steps: Mode, place: int) -> int:
+    """Of one mode: where the element of this place lies."""
+    (extent, _), (step, next_step) = (_pair(extents), _pair(steps))
+    return place % extent * step + place // extent * next_step
+
+
+def _pair(mode: Mode) -> tuple[int, int]:
+    return (mode, 0) if isinstance(mode, int) else mode
 
 
 def _text(shape: tuple, stride: tuple) -> str:

@@ -1,5 +1,5 @@
 // A vector add by one thread in CUDA C++. The host's clock times each call, and
-// the program prints what it found as JSON.
+// the program prints its times as JSON.
 //
 //   profiling_claims N         as a first program has it
 //   profiling_claims N apart   a call of its own makes the context, and another

@@ -51,7 +51,7 @@ def test_a_whole_recording(book, with_gpu):
         f"# %% setup\n{with_gpu}"
         "import os, sys, importlib\n"
         'paths.note_read(paths.examples_dir() / "start" / ("add" + ".cu"))\n'
-        'print(importlib.import_module("hel" + "per").WORD, os.environ["CUDATUT_RECORDING"], os.listdir())\n'
+        'print(importlib.import_module("cudatut.book.start.hel" + "per").WORD, os.environ["CUDATUT_RECORDING"], os.listdir())\n'
         "# %% output\n"
         'for i in range(3): print(f"\\r{i}/2", end="", flush=True)\n'
         'print("\\nafter", flush=True)\n'

@@ -6,8 +6,8 @@ import pytest
 
 from cudatut import history, recording
 from cudatut.record import write
-from cudatut.record.notebook import RecordingFailed
 from cudatut.results import Sanitizer
+from cudatut.to_notebook import RecordingFailed
 from cudatut.tool import SANITIZERS
 
 FOUR = [Sanitizer(tool, 0) for tool in SANITIZERS]
