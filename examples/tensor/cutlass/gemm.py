@@ -312,7 +312,7 @@ def prepare(a: Any, b: Any, c: Any, shape: Shape = SHAPE) -> Callable[[], None]:
             f"product is {m} x {n} x {k}"
         )
     function = compiled(shape, ct.device().sm_count // shape.cluster)
-    pointers = [_pointer(x) for x in (a, b, c)]
+    pointers = [_pointer(address(x)) for x in (a, b, c)]
     extents = [cutlass.Int32(x) for x in (m, n, k)]
     stream = driver.CUstream(0)
 
@@ -323,6 +323,6 @@ def prepare(a: Any, b: Any, c: Any, shape: Shape = SHAPE) -> Callable[[], None]:
     return run
 
 
-def _pointer(array: Any):
-    at, space = address(array), cute.AddressSpace.gmem
+def _pointer(at: int):
+    space = cute.AddressSpace.gmem
     return cute.runtime.make_ptr(BF16, at, space, assumed_align=16)
