@@ -16,6 +16,7 @@ from cudatut.rules import examples as rules_of_examples
 from cudatut.rules import exercises as rules_of_exercises
 from cudatut.rules.places import finding
 from cudatut.site import (
+    conditions,
     contents,
     exercise_fence,
     headings,
@@ -65,7 +66,7 @@ def of_chapter(name: str, docs: Path) -> list[Finding]:
 
 def of_pages(chapter: Chapter, docs: Path) -> list[Finding]:
     """Findings of a chapter's two pages, but for what the lint finds on any page."""
-    found = parity.findings(chapter.page, docs)
+    found = parity.findings(chapter.page, docs) + conditions.findings(chapter.page, docs)
     for lang in locale.LANGUAGES:
         path, file = docs / lang / chapter.page, f"docs/{lang}/{chapter.page}"
         if path.is_file():

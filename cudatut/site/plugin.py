@@ -26,6 +26,7 @@ from cudatut import catalog, paths
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording, gpu_folder
 from cudatut.site import (
+    conditions,
     contents,
     deferred,
     directives,
@@ -173,6 +174,7 @@ class CudatutPlugin(BasePlugin):
             name = f"docs/{self.state.lang}/{page.file.src_uri}"
             for finding in exercise_fence.findings(page.file.content_string, name, self.state.lang):
                 self.state.report(finding)
+        markdown = conditions.replace(markdown, self.state.report, offset)
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:

@@ -60,17 +60,18 @@ def load(name: str) -> Recording:
     return state.current().record(name)
 
 
-def value(expression: str) -> Value:
+def value(expression: str, record: Callable[[str], Recording] | None = None) -> Value:
     """Value of what stands between the braces, without a format: figures use it too.
 
-    Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
+    record: gives the recording of an example by its name (default: the book's own). Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
     """
+    record = record or load
     alone = _REFERENCE.fullmatch(expression.strip())
     if alone:
-        return _resolve(alone)
+        return _resolve(alone, record)
     where = f"{{{{ {expression.strip()} }}}}"
     try:
-        text = _REFERENCE.sub(_number, expression).strip()
+        text = _REFERENCE.sub(partial(_number, record), expression).strip()
         return _evaluate(ast.parse(text, mode="eval").body)
     except SyntaxError as error:
         raise BadReferenceError(
@@ -139,6 +140,11 @@ def origins(body: str) -> list[str]:
     return [f"{one['example']}#{one['cell']}" for one in _REFERENCE.finditer(body)]
 
 
+def masked(expression: str) -> str:
+    """An expression with a sign of the same length for each character of its references."""
+    return _REFERENCE.sub(lambda found: "#" * len(found[0]), expression)
+
+
 def literals(body: str) -> list[str]:
     """The numbers that are typed in an expression, as they stand there; of what is told, none."""
     if told.begins(body):
@@ -177,9 +183,9 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     """
 
     def one(number: int, match: re.Match) -> str:
-        if _inside(CODE_SPAN, match):
+        if inside(CODE_SPAN, match):
             return match[0]
-        formula = _inside(MATH, match)
+        formula = inside(MATH, match)
         plain = formula or _PLAIN.match(match.string) is not None
         try:
             return _html(match[1], plain, formula)
@@ -197,7 +203,7 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     )
 
 
-def _inside(part: re.Pattern, match: re.Match) -> bool:
+def inside(part: re.Pattern, match: re.Match) -> bool:
     """Whether a match begins within such a part of its line."""
     return any(m.start() <= match.start() < m.end() for m in part.finditer(match.string))
 
@@ -304,18 +310,18 @@ def _evaluate(node: ast.AST) -> int | float:
     raise ValueError("only references, numbers, + - * / // % ** and parentheses")
 
 
-def _number(reference: re.Match) -> str:
+def _number(record: Callable[[str], Recording], reference: re.Match) -> str:
     """What a reference in arithmetic names, as Python writes that number."""
-    found = _resolve(reference)
+    found = _resolve(reference, record)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ValueError(f"{found!r} is not a number")
     return f"({found!r})"
 
 
-def _resolve(reference: re.Match) -> Value:
+def _resolve(reference: re.Match, record: Callable[[str], Recording]) -> Value:
     """What a reference names in its recording: one value of one result."""
     name, at, text = f"{reference['example']}#{reference['cell']}", reference["at"], reference[0]
-    results = load(reference["example"]).results(reference["cell"])
+    results = record(reference["example"]).results(reference["cell"])
     index = reference["index"]
     values = {
         number: values_of(result)
