@@ -22,11 +22,11 @@ _QUANTITY = r"(?:time|times|cycles|rate|speed|bandwidth|throughput|latency|peak|
 _ENGLISH = re.compile(
     "|".join(
         (
-            r"\b(?:faster|fastest|slower|slowest|quicker|quickest)\b",
+            r"(?<!\bhow much )(?<!\bhow many times )\b(?:faster|fastest|slower|slowest|quicker|quickest)\b",
             r"\b(?:as|so|equally|just as) (?:fast|slow)\b",
             r"\b(?:takes?|took|taking|lasts?) (?:(?:about|almost|nearly|just|twice|half) )?as long\b",
             rf"\b(?:twice|half|double|doubles|halves|doubled|halved) (?:the |its |this |of the )?{_QUANTITY}\b",
-            rf"\bthe same {_QUANTITY}\b",
+            rf"(?<!\bat )\bthe same {_QUANTITY}\b",
             r"\b(?:gains?|gained|saves?|saved|costs?|loses?|lost) (?:almost |nearly |next to )?(?:nothing|little|much|most|no)\b",
             rf"\bmost of (?:the|its|this|that|their|all) (?:\w+ )?{_QUANTITY}\b",
             r"\bno (?:gain|difference|loss)\b|\b(?:does not|do not|did not) (?:help|pay|gain|matter)\b|\bpays? off\b",
@@ -45,7 +45,7 @@ _CHINESE = re.compile(
         (
             r"(?:更|最|较|稍|还|要|略)(?:快|慢)|(?:快|慢)(?:于|得多|一些|一点|不少|很多)|(?:一样|同样)(?:快|慢)",
             r"比[^，。；：]{1,30}?(?:快|慢)(?!速)",
-            r"不相上下|差不多|持平|旗鼓相当|(?:与|和|跟)[^，。；：]{1,24}相当(?!于)",
+            r"不相上下|差不多(?![大长高宽多])|持平|旗鼓相当|(?:与|和|跟)[^，。；：]{1,24}相当(?!于)",
             r"(?:时间|速度|速率|用时|耗时|带宽|吞吐量|延迟)[^，。；：]{0,8}(?:一样|相同|翻倍|减半|加倍|更长|更短|更高|更低)",
             r"(?:一半|两倍|一倍)的?(?:时间|速度|速率|带宽|吞吐量)|(?:时间|速度|速率)[^，。；：]{0,6}(?:的一半|的两倍)",
             r"(?:没有|毫无|几乎没有|没什么|没带来|带不来)(?:任何)?(?:收益|好处|提升|变化|加速|帮助|差别|区别)|不划算|得不偿失",
@@ -62,6 +62,8 @@ _OPEN = {
     ),
     "zh": re.compile(r"应该|应当|本该|预测|预计|假如|假设|倘若|可能|要是|[？吗]$"),
 }
+# What people think, in quotes: a chapter says afterwards what is so.
+_QUOTED = re.compile(r"^[‘'“\"].*[’'”\"]$", re.DOTALL)
 _WORDS = {"en": _ENGLISH, "zh": _CHINESE}
 _ENDS = {
     "en": re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?=\S)"),
@@ -82,7 +84,7 @@ def without_condition(markdown: str, lang: str) -> Iterator[tuple[int, str]]:
 
 def compares(sentence: str, lang: str) -> str:
     """The words by which a sentence, as a reader sees it, compares what was measured; "" where it does not."""
-    if _OPEN[lang].search(sentence.strip()):
+    if _OPEN[lang].search(sentence.strip()) or _QUOTED.match(sentence.strip()):
         return ""
     found = _WORDS[lang].search(re.sub(_A_RATIO, " ", sentence))
     return " ".join(found[0].replace(VALUE, "…").split()) if found else ""

@@ -210,6 +210,9 @@ def test_code_stays_as_it_is(page):
         ("en", "Which of them is faster?", ""),
         ("en", "With more registers it would be slower.", ""),
         ("en", "Each block has twice the threads.", ""),
+        ("en", "Both run at the same time.", ""),
+        ("en", "A table says how much faster it is.", ""),
+        ("en", "'More threads are faster.'", ""),
         ("zh", "它与复制不相上下。", "不相上下"),
         ("zh", "掩码比取模更快。", "比取模更快"),
         ("zh", "大部分时间花在复制上。", "大部分时间"),
@@ -217,6 +220,8 @@ def test_code_stays_as_it_is(page):
         ("zh", "掩码的速度是取模的 ◆ 倍。", ""),
         ("zh", "哪一个更快？", ""),
         ("zh", "寄存器再多，它应该更慢。", ""),
+        ("zh", "这些块差不多大。", ""),
+        ("zh", "“线程越多越快，而且更快。”", ""),
     ],
 )
 def test_words_that_compare(lang, sentence, words):
