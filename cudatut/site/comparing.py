@@ -13,7 +13,7 @@ from cudatut.site import main_path, plain
 from cudatut.site.measurements import VALUE
 
 # What a reader is asked for, or told of other people's work; each by the id of its section.
-_ELSEWHERE = ("predict", "exercises", "try", "sources", "recordings")
+_ELSEWHERE = ("predict", "goals", "exercises", "try", "sources", "recordings")
 
 _A_RATIO = rf"{VALUE}[^.。，,;；]{{0,4}}\s*(?:times|倍|%|％|per cent)[^.。，,;；]{{0,40}}"
 _RIVAL = r"(?:cuBLAS\w*|CUB|cuDNN|PyTorch|CuPy|Triton|CUTLASS|NumPy|FlashAttention\S*|the (?:copy|library|vendor)\w*)"
@@ -24,6 +24,9 @@ _ENGLISH = re.compile(
         (
             r"(?<!\bhow much )(?<!\bhow many times )\b(?:faster|fastest|slower|slowest|quicker|quickest)\b",
             r"\b(?:as|so|equally|just as) (?:fast|slow)\b",
+            r"\b(?:is|are|was|were|stays?|comes?|lies?) (?:clearly |far |slightly |nearly |well )?(?:ahead|behind)\b(?! of (?:it|them)\b)",
+            r"\b(?:almost|nearly|about) as (?:long|much|fast|bad|good)\b",
+            r"\bhardly (?:\w+ )?(?:faster|slower|more|less|longer)\b|\b(?:differ|changes?|loses?|gains?|costs?|saves?) (?:only a )?little\b",
             r"\b(?:takes?|took|taking|lasts?) (?:(?:about|almost|nearly|just|twice|half) )?as long\b",
             rf"\b(?:twice|half|double|doubles|halves|doubled|halved) (?:the |its |this |of the )?{_QUANTITY}\b",
             rf"(?<!\bat )\bthe same {_QUANTITY}\b",
@@ -47,6 +50,8 @@ _CHINESE = re.compile(
             r"比[^，。；：]{1,30}?(?:快|慢)(?!速)",
             r"不相上下|差不多(?![大长高宽多])|持平|旗鼓相当|(?:与|和|跟)[^，。；：]{1,24}相当(?!于)",
             r"(?:时间|速度|速率|用时|耗时|带宽|吞吐量|延迟)[^，。；：]{0,8}(?:一样|相同|翻倍|减半|加倍|更长|更短|更高|更低)",
+            r"几乎(?:相同|一样)|相差(?:不大|不多|无几)|(?:好几|许多|很多)倍|领先",
+            r"(?:时间|周期)(?:大部分|多半|几乎全|主要)(?:都)?[用花耗]在",
             r"(?:一半|两倍|一倍)的?(?:时间|速度|速率|带宽|吞吐量)|(?:时间|速度|速率)[^，。；：]{0,6}(?:的一半|的两倍)",
             r"(?:没有|毫无|几乎没有|没什么|没带来|带不来)(?:任何)?(?:收益|好处|提升|变化|加速|帮助|差别|区别)|不划算|得不偿失",
             r"(?:大部分|多数|绝大部分|大半)的?(?:时间|周期|收益|差距|流量|能量)",
@@ -57,10 +62,8 @@ _CHINESE = re.compile(
     )
 )
 _OPEN = {
-    "en": re.compile(
-        r"\b(?:would|should|could|might|predict\w*|expect\w*|suppose\w*|guess\w*)\b|\?$", re.I
-    ),
-    "zh": re.compile(r"应该|应当|本该|预测|预计|假如|假设|倘若|可能|要是|[？吗]$"),
+    "en": re.compile(r"\b(?:would|should|could|might|suppose|guess)\b|\?$", re.I),
+    "zh": re.compile(r"应该|应当|本该|预计|假如|假设|倘若|可能|要是|[？吗]$"),
 }
 # What people think, in quotes: a chapter says afterwards what is so.
 _QUOTED = re.compile(r"^[‘'“\"].*[’'”\"]$", re.DOTALL)

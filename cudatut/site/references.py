@@ -1,7 +1,7 @@
 """Measured numbers in prose: `{{ start/x#bench["grid-stride"].value :.0f }}` and their arithmetic.
 
     {{ example#cell["row"].field }}        a benchmark row, a fact, a counter of a profile
-    {{ example#cell["row"]["column"] }}    a value of a table
+    {{ example#cell["row"]["column"] }}    a value of a table; of a chart's line the value at an x
     {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
     {{ example#cell.1["row"].field }}      the second result, where several of a cell's would fit
     {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
@@ -363,4 +363,11 @@ def values_of(result: dict) -> dict[str, Value | None]:
     columns = [column["name"] for column in result.get("columns", ())]
     for at, row in rows.items():
         values |= {f'{at}["{c}"]': value for c, value in zip(columns, row.get("values", ()))}
+    if result.get("kind") == "series":
+        for name, points in result["lines"].items():
+            values |= {f'["{name}"]["{_plain(x)}"]': y for x, y in points}
     return values
+
+
+def _plain(x: float) -> str:
+    return f"{x:.0f}" if x == int(x) else f"{x:.4g}"
