@@ -30,6 +30,7 @@ _NAMES = {
     "tool": "size",
     "exercises": "exercise",
     "results": "claim facts goals series show table",
+    "beside": "yours",
 }
 _EXPORTS = {name: module for module, names in _NAMES.items() for name in names.split()}
 # Modules that are used by name: `ct.limits.bandwidth()`.

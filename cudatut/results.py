@@ -866,11 +866,14 @@ def facts(title: str, values: dict[str, Any]) -> Facts:
 
     NumPy scalars become Python ones. Raises TypeError for a value that is no number, string or bool.
     """
-    rows = []
-    for name, entry in values.items():
-        value, unit = entry if isinstance(entry, tuple) else (entry, None)
-        rows.append(Fact(name, plain(value, f"facts({title!r}): {name!r}"), unit))
-    return _shown(Facts(title, rows))
+    where = f"facts({title!r})"
+    return _shown(Facts(title, [fact(name, entry, where) for name, entry in values.items()]))
+
+
+def fact(name: str, entry: Any, where: str) -> Fact:
+    """A named value, given as `value` or `(value, unit)`. Raises TypeError as `facts`, naming `where`."""
+    value, unit = entry if isinstance(entry, tuple) else (entry, None)
+    return Fact(name, plain(value, f"{where}: {name!r}"), unit)
 
 
 def table(

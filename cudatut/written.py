@@ -19,6 +19,7 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
     "check": ("check", 2, "name", "output"),
     "bench": ("benchmark", 3, "name", "benchmark"),
     "facts": ("facts", 0, "title", None),
+    "yours": ("facts", 2, "title", "measured here"),
     "table": ("table", 0, "title", None),
     "series": ("series", 0, "title", None),
     "goals": ("goals", 0, "title", None),

@@ -28,6 +28,7 @@ PACKAGE = {
     "ground": ("errors failures files finding pairs paths processes sizes tool wrapping yaml_text", ""),
     "results": ("results schema", "ground"),
     "book": ("agreement book catalog certificate fingerprint history instrument recording", "ground results"),
+    "reader": ("beside", "ground results book"),
     "gpu": ("gpu", "ground results book"),
     "notebook": ("libraries notebook runs_on to_notebook", "ground book gpu"),
     "exercises": ("exercises", "ground book gpu notebook"),
