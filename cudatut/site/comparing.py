@@ -25,7 +25,7 @@ _ENGLISH = re.compile(
             r"(?<!\bhow much )(?<!\bhow many times )\b(?:faster|fastest|slower|slowest|quicker|quickest)\b",
             r"\b(?:as|so|equally|just as) (?:fast|slow)\b",
             r"\b(?:is|are|was|were|stays?|comes?|lies?) (?:clearly |far |slightly |nearly |well )?(?:ahead|behind)\b(?! of (?:it|them)\b)",
-            rf"\b(?:almost|nearly|about) as (?:long|much|fast|bad|good)\b(?! as {VALUE})",
+            rf"\b(?:almost|nearly|about) as (?:long|much|fast|bad|good)\b(?! as\s+{VALUE})",
             r"\bhardly (?:\w+ )?(?:faster|slower|more|less|longer)\b|\b(?:differ|changes?|loses?|gains?|costs?|saves?) (?:only a )?little\b",
             r"\b(?:takes?|took|taking|lasts?) (?:(?:about|almost|nearly|just|twice|half) )?as long\b",
             rf"\b(?:twice|half|double|doubles|halves|doubled|halved) (?:the |its |this |of the )?{_QUANTITY}\b",
