@@ -508,6 +508,25 @@ def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_ur
     page.wait_for_function(CHOSEN, arg=GPU)
 
 
+def test_a_sentence_that_the_chosen_gpu_contradicts_says_so(open_page):
+    page = open_page("gemm/tile_quantization/")
+    page.evaluate(
+        """(gpu) => document.querySelector("article p").insertAdjacentHTML("beforeend",
+        `<span class="ct-not-so" data-gpu="${gpu}" hidden>(not so)</span><span class="ct-not-so" data-gpu="Z1" hidden>(no)</span>`)""",
+        GPU,
+    )
+    mark, another = (
+        page.locator(".ct-not-so >> text=(not so)"),
+        page.locator(".ct-not-so >> text=(no)"),
+    )
+    assert not mark.is_visible()
+    choose(page)
+    mark.wait_for(state="visible")
+    assert not another.is_visible()
+    choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
+    mark.wait_for(state="hidden")
+
+
 @pytest.mark.parametrize("lang", LANGS)
 def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang):
     page = open_page(f"{LANGS[lang]}gemm/tile_quantization/", java_script_enabled=False)
