@@ -149,7 +149,7 @@ def test_results_of_one_name(made):
 
 
 def test_a_sentence_may_begin_and_end_with_its_number():
-    line = 'It ends. {{ a/b#c.d }} µs remain. Of these are {{ a/b#c.e }}. That is all.'
+    line = "It ends. {{ a/b#c.d }} µs remain. Of these are {{ a/b#c.e }}. That is all."
     assert [one.sentence for one in citations._cited(line, "p:1")] == [
         "{{ a/b#c.d }} µs remain.",
         "Of these are {{ a/b#c.e }}.",

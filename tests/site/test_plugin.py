@@ -445,7 +445,10 @@ def test_words_for_the_search_that_cannot_be_read_are_reported(monkeypatch):
     plugin = CudatutPlugin()
     plugin.state, plugin.asked = state.current(), {}
     page = SimpleNamespace(
-        content="<p>x</p>", url="start/x/", meta={"search": 3}, file=SimpleNamespace(src_uri="start/x.md")
+        content="<p>x</p>",
+        url="start/x/",
+        meta={"search": 3},
+        file=SimpleNamespace(src_uri="start/x.md"),
     )
     plugin._on_page_context_before_search({}, page, None, None)
     (problem,) = plugin.state.problems
