@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
-from cudatut.recording import Recording
+from cudatut.recording import DIRTY, Recording
 from cudatut.site import locale, localize, state
 from cudatut.site.charts import number
 from cudatut.site.locale import text
@@ -17,7 +17,6 @@ from cudatut.site.render import code_html, folded, label_html
 
 # Grounds on which a changed file was accepted (cudatut/restamp/grounds.py), in the order in which they are told.
 _GROUNDS = ("code", "meaning", "moved")
-_DIRTY = "-dirty"
 
 
 def certificate_html(records: Sequence[Recording], lang: str) -> str:
@@ -100,8 +99,8 @@ def _commit(one: dict[str, Any]) -> str:
     made, restamped = one["commit"], one.get("restamped", [])
     if not made:
         return ""
-    shown = _short(made.removesuffix(_DIRTY)) if made != "unknown" else text("certificate.unknown")
-    if made.endswith(_DIRTY):
+    shown = _short(made.removesuffix(DIRTY)) if made != "unknown" else text("certificate.unknown")
+    if made.endswith(DIRTY):
         uncommitted = f'<span class="ct-note">{text("certificate.uncommitted")}</span>'
         shown = text("certificate.dirty", commit=shown, uncommitted=uncommitted)
     if not restamped:

@@ -24,12 +24,12 @@ _ENGLISH = re.compile(
         (
             r"(?<!\bhow much )(?<!\bhow many times )\b(?:faster|fastest|slower|slowest|quicker|quickest)\b",
             r"\b(?:as|so|equally|just as) (?:fast|slow)\b",
-            r"\b(?:is|are|was|were|stays?|comes?|lies?) (?:clearly |far |slightly |nearly |well )?(?:ahead|behind)\b(?! of (?:it|them)\b)",
-            rf"\b(?:almost|nearly|about) as (?:long|much|fast|bad|good)\b(?! as {VALUE})",
+            rf"\b(?:is|are|was|were|comes?|lies?) (?:clearly |far |slightly |nearly |well )?(?:ahead|behind)\b(?! of (?:it|them)\b| in \W*{VALUE})",
+            rf"\b(?:almost|nearly|about) as (?:long|much|fast|bad|good)\b(?! as\s+{VALUE})",
             r"\bhardly (?:\w+ )?(?:faster|slower|more|less|longer)\b|\b(?:differ|changes?|loses?|gains?|costs?|saves?) (?:only a )?little\b",
             r"\b(?:takes?|took|taking|lasts?) (?:(?:about|almost|nearly|just|twice|half) )?as long\b",
             rf"\b(?:twice|half|double|doubles|halves|doubled|halved) (?:the |its |this |of the )?{_QUANTITY}\b",
-            rf"(?<!\bat )\bthe same {_QUANTITY}\b",
+            rf"(?<!\bat )\bthe same (?!traffic){_QUANTITY}\b",
             r"\b(?:gains?|gained|saves?|saved|costs?|loses?|lost) (?:almost |nearly |next to )?(?:nothing|little|much|most|no)\b",
             rf"\bmost of (?:the|its|this|that|their|all) (?:\w+ )?{_QUANTITY}\b",
             r"\bno (?:gain|difference|loss)\b|\b(?:does not|do not|did not) (?:help|pay|gain|matter)\b|\bpays? off\b",
@@ -47,17 +47,17 @@ _CHINESE = re.compile(
     "|".join(
         (
             r"(?:更|最|较|稍|还|要|略)(?:快|慢)|(?:快|慢)(?:于|得多|一些|一点|不少|很多)|(?:一样|同样)(?:快|慢)",
-            r"比[^，。；：]{1,30}?(?:快|慢)(?!速)",
+            r"(?<!相)比[^，。；：]{1,30}?(?:快|慢)(?!速)",
             r"不相上下|差不多(?![大长高宽多])|持平|旗鼓相当|(?:与|和|跟)[^，。；：]{1,24}相当(?!于)",
             r"(?:时间|速度|速率|用时|耗时|带宽|吞吐量|延迟)[^，。；：]{0,8}(?:一样|相同|翻倍|减半|加倍|更长|更短|更高|更低)",
-            r"几乎(?:相同|一样)|相差(?:不大|不多|无几)|(?:好几|许多|很多)倍|领先",
+            r"几乎(?:相同|一样)|相差(?:不大|不多|无几)|(?:好几|许多|很多)倍",
             r"(?:时间|周期)(?:大部分|多半|几乎全|主要)(?:都)?[用花耗]在",
             r"(?:一半|两倍|一倍)的?(?:时间|速度|速率|带宽|吞吐量)|(?:时间|速度|速率)[^，。；：]{0,6}(?:的一半|的两倍)",
             r"(?:没有|毫无|几乎没有|没什么|没带来|带不来)(?:任何)?(?:收益|好处|提升|变化|加速|帮助|差别|区别)|不划算|得不偿失",
             r"(?:大部分|多数|绝大部分|大半)的?(?:时间|周期|收益|差距|流量|能量)",
             rf"(?:领先|落后|超过|胜过|输给|不如|不及)[^，。；：]{{0,8}}{_RIVAL}",
-            rf"{VALUE}[^。；：]{{0,24}}(?:多于|少于|高于|低于|长于|短于|不到)",
-            rf"(?:多于|少于|高于|低于|长于|短于|不到)[^。；：]{{0,16}}{VALUE}",
+            rf"{VALUE}[^。；：]{{0,24}}(?:多于|少于|高于|低于|长于|短于|(?<![找看用得])不到)",
+            rf"(?:多于|少于|高于|低于|长于|短于|(?<![找看用得])不到)[^。；：]{{0,16}}{VALUE}",
         )
     )
 )

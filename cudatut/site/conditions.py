@@ -180,7 +180,7 @@ def _html(name: str) -> str:
 
 def _marks(named: Named, name: str, file: str) -> Iterator[str]:
     """Marks of the numbers that contradict a sentence: those of the book's own GPU, and those of others."""
-    build = state.current()
+    build, against = state.current(), dict[str, list[str]]()
     for one in named.conditions:
         try:
             value = _value(one.expression)
@@ -192,11 +192,13 @@ def _marks(named: Named, name: str, file: str) -> Iterator[str]:
                     f"this sentence says '{name}', which is {one} ({file}), and it is {said(value)}: "
                     "change the sentence in both languages, or its condition"
                 )
-            yield _mark(value, "")
+            against.setdefault("", []).append(said(value))
         for gpu in _others(one):
             value = _value(one.expression, partial(_on, gpu))
             if not one.holds(value):
-                yield _mark(value, gpu)
+                against.setdefault(gpu, []).append(said(value))
+    for gpu, values in against.items():
+        yield _mark(values, gpu)
 
 
 def _value(expression: str, record: Callable[[str], Recording] | None = None) -> float:
@@ -220,10 +222,11 @@ def _on(gpu: str, example: str) -> Recording:
     return next(one for one in state.current().recordings(example) if one.gpu == gpu)
 
 
-def _mark(value: float, gpu: str) -> str:
+def _mark(values: list[str], gpu: str) -> str:
     """gpu: of which the reader sees it only after choosing it; "": always."""
     chosen = f" data-gpu='{escape(gpu)}' title='{escape(gpu)}' hidden" if gpu else ""
-    return f"<span class='ct-not-so'{chosen}>{escape(text('condition.not_so', value=said(value)))}</span>"
+    words = text("condition.not_so", value=", ".join(values))
+    return f"<span class='ct-not-so'{chosen}>{escape(words)}</span>"
 
 
 def said(value: float) -> str:

@@ -324,7 +324,7 @@ def _resolve(reference: re.Match, record: Callable[[str], Recording]) -> Value:
     results = record(reference["example"]).results(reference["cell"])
     index = reference["index"]
     values = {
-        number: values_of(result)
+        number: values_of(result) | _points_of(result)
         for number, result in enumerate(results)
         if index is None or number == int(index)
     }
@@ -363,10 +363,13 @@ def values_of(result: dict) -> dict[str, Value | None]:
     columns = [column["name"] for column in result.get("columns", ())]
     for at, row in rows.items():
         values |= {f'{at}["{c}"]': value for c, value in zip(columns, row.get("values", ()))}
-    if result.get("kind") == "series":
-        for name, points in result["lines"].items():
-            values |= {f'["{name}"]["{_plain(x)}"]': y for x, y in points}
     return values
+
+
+def _points_of(result: dict) -> dict[str, Value | None]:
+    """Of a chart the values of each line, by its name and x: `["copy"]["1024"]`."""
+    lines = result["lines"] if result["kind"] == "series" else {}
+    return {f'["{name}"]["{_plain(x)}"]': y for name, points in lines.items() for x, y in points}
 
 
 def _plain(x: float) -> str:

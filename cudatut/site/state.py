@@ -66,7 +66,10 @@ class State:
         if self.mode != "strict" and (failed := failures.reason(name)) is not None:
             return [missing.stand_in(name, failed)]
         try:
-            return [recording.require_good(name), *recording.on_other_gpus(name)]
+            own = recording.require_good(name)
+            if self.mode == "strict":
+                own = recording.at_home(own)
+            return [own, *recording.on_other_gpus(name)]
         except CudatutError as error:
             if self.mode != "preview" or isinstance(error, UnknownExampleError):
                 raise

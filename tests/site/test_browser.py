@@ -466,7 +466,10 @@ def test_eighty_columns_are_not_cut(open_page, lang):
 # --- what lies on pages beside a page ------------------------------------------------------------------
 
 
-GPU = "NVIDIA H200"
+# A chapter with numbers of another GPU, and with deferred folds; a second one that has those numbers.
+BOTH, NEXT = "reduction/scoreboard/", "reduction/one_launch/"
+GPU = recording.on_other_gpus(BOTH.rstrip("/"))[0].gpu
+SHORT, FOLDER = GPU.removeprefix("NVIDIA "), recording.gpu_folder(GPU)
 CHART = ".ct-gpus:visible"
 CHOSEN = """(gpu) => [...document.querySelectorAll('.ct-gpus input')].filter((i) => i.value === gpu).every((i) => i.checked)"""
 WAITS = "document.querySelectorAll('[data-deferred]').length"
@@ -479,7 +482,7 @@ def choose(page, gpu=GPU):
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_url, lang):
-    path = f"{LANGS[lang]}gemm/tile_quantization/"
+    path = f"{LANGS[lang]}{BOTH}"
     page = open_page(path)
     page.wait_for_load_state("networkidle")
     asked = []
@@ -489,51 +492,70 @@ def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_ur
     before = here.inner_text()
     choose(page)
     page.wait_for_function(CHOSEN, arg=GPU)
-    assert asked == [f"{site_url}{path}nvidia-h200/"]
+    assert asked == [f"{site_url}{path}{FOLDER}/"]
     assert page.evaluate(WAITS) == 0
     after = page.locator(f"{CHART} > .ct-gpu:visible").first
-    assert after.get_attribute("aria-label") == "H200" and "H200" in after.inner_text()
+    assert after.get_attribute("aria-label") == SHORT and SHORT in after.inner_text()
     # For those who do not see it.
-    page.wait_for_function(f"{SAID}.includes('H200')")
+    page.wait_for_function(f"{SAID}.includes('{SHORT}')")
     choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
     assert page.locator(f"{CHART} > .ct-gpu:visible").first.inner_text() == before
     choose(page)
     page.wait_for_function(CHOSEN, arg=GPU)
     assert len(asked) == 1
     # The next page has it chosen, also in what a fold brings.
-    page.goto(f"{site_url}{LANGS[lang]}tensor/scoreboard/")
+    page.goto(f"{site_url}{LANGS[lang]}{NEXT}")
     page.wait_for_function(CHOSEN, arg=GPU)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
     page.wait_for_function(f"{WAITS} === 0")
     page.wait_for_function(CHOSEN, arg=GPU)
 
 
+def test_a_sentence_that_the_chosen_gpu_contradicts_says_so(open_page):
+    page = open_page(BOTH)
+    page.evaluate(
+        """(gpu) => document.querySelector("article p").insertAdjacentHTML("beforeend",
+        `<span class="ct-not-so" data-gpu="${gpu}" hidden>(not so)</span><span class="ct-not-so" data-gpu="Z1" hidden>(no)</span>`)""",
+        GPU,
+    )
+    mark, another = (
+        page.locator(".ct-not-so >> text=(not so)"),
+        page.locator(".ct-not-so >> text=(no)"),
+    )
+    assert not mark.is_visible()
+    choose(page)
+    mark.wait_for(state="visible")
+    assert not another.is_visible()
+    choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
+    mark.wait_for(state="hidden")
+
+
 @pytest.mark.parametrize("lang", LANGS)
 def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang):
-    page = open_page(f"{LANGS[lang]}gemm/tile_quantization/", java_script_enabled=False)
+    page = open_page(f"{LANGS[lang]}{BOTH}", java_script_enabled=False)
     choose(page)
     page.locator(f"{CHART} .ct-deferred a:visible").first.click()
-    assert page.url.partition("#")[0].endswith("gemm/tile_quantization/nvidia-h200/")
+    assert page.url.partition("#")[0].endswith(f"{BOTH}{FOLDER}/")
     assert page.locator(page.url[page.url.index("#") :]).count() == 1
-    assert "H200" in page.inner_text("article h1")
+    assert SHORT in page.inner_text("article h1")
     charts = page.locator("article figure.ct-bench, article .ct-table caption")
     assert charts.count() > 3 and page.locator("[data-deferred]").count() == 0
-    assert all("H200" in one for one in page.locator("article figcaption").all_inner_texts())
+    assert all(SHORT in one for one in page.locator("article figcaption").all_inner_texts())
     # Where they were measured, and the way back.
     assert page.locator(".ct-certificate").count() == 1
     page.locator("article h1 + p a").click()
-    assert page.url.endswith("gemm/tile_quantization/")
+    assert page.url.endswith(BOTH)
 
 
 def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
-    page = open_page("tensor/scoreboard/")
+    page = open_page(BOTH)
     tries = []
 
     def refuse(route):
         tries.append(route.request.url)
         route.abort() if len(tries) == 1 else route.fulfill(status=503)
 
-    for part in ("nvidia-h200", "folds"):
+    for part in (FOLDER, "folds"):
         page.context.route(f"**/{part}/", refuse)
         tries.clear()
         if part == "folds":
@@ -560,10 +582,10 @@ def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
 
 def test_a_page_beside_that_is_of_another_build_is_not_shown(open_page):
     """Its parts have other ids: better no chart than that of another text."""
-    page = open_page("gemm/tile_quantization/")
+    page = open_page(BOTH)
     other = '<div data-part="00000000"><p>older</p></div>'
     page.context.route(
-        "**/nvidia-h200/", lambda r: r.fulfill(status=200, content_type="text/html", body=other)
+        f"**/{FOLDER}/", lambda r: r.fulfill(status=200, content_type="text/html", body=other)
     )
     choose(page)
     page.locator(f"{CHART} .ct-deferred__failed:visible").first.wait_for()
@@ -650,7 +672,7 @@ def test_paper_and_the_browsers_search_get_what_deferred_folds_hold(open_page):
 
 
 def test_paper_has_only_the_numbers_that_are_there_each_with_its_gpu(open_page):
-    page = open_page("gemm/tile_quantization/")
+    page = open_page(BOTH)
     page.emulate_media(media="print")
     panes = page.locator(".ct-gpu")
     shown = [one for one in panes.all() if one.is_visible()]

@@ -32,7 +32,7 @@ NARROW = 320  # pixels: the narrowest telephones, and a desk's window at 400 %
 SCHEMES = {"light": "default", "dark": "slate"}  # and how Material calls them
 TELEPHONE = {"width": NARROW, "height": 640}
 NONE = ("404.html", "zh/404.html")
-OTHER_GPU = "/nvidia-h200/"
+OTHER_GPUS = tuple(f"/{one.name}/" for one in (ROOT / "recordings").iterdir() if one.is_dir())
 
 
 @pytest.fixture(scope="session")
@@ -215,7 +215,7 @@ def looked_at(pages, full):
     What another GPU has is made like what the chapters show: a few of these pages stand for all.
     """
     english = [path for path in pages if not path.startswith("zh/")]
-    others = [path for path in english if path.endswith(OTHER_GPU)]
+    others = [path for path in english if path.endswith(OTHER_GPUS)]
     english = [path for path in english if path not in others or path in others[::6]]
     if full:
         return english

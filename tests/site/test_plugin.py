@@ -433,3 +433,23 @@ def test_warnings_of_mkdocs_with_the_lines_that_go_on_from_them():
         "INFO    -  g",
     ]
     assert building._warnings(["loose", *lines]) == ["c\nd\n", "e", "f"]
+
+
+def test_words_for_the_search_that_cannot_be_read_are_reported(monkeypatch):
+    from types import SimpleNamespace
+
+    from cudatut.site import state
+    from cudatut.site.plugin import CudatutPlugin
+
+    monkeypatch.setattr(state, "_state", state.State())
+    plugin = CudatutPlugin()
+    plugin.state, plugin.asked = state.current(), {}
+    page = SimpleNamespace(
+        content="<p>x</p>",
+        url="start/x/",
+        meta={"search": 3},
+        file=SimpleNamespace(src_uri="start/x.md"),
+    )
+    plugin._on_page_context_before_search({}, page, None, None)
+    (problem,) = plugin.state.problems
+    assert problem.startswith("docs/en/start/x.md: ") and plugin.asked == {}

@@ -276,6 +276,25 @@ def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_on
     assert all(sorted(stems) == ["one", "three", "two"] for stems in order.values())
 
 
+def test_racecheck_begins_with_what_took_longest(book, monkeypatch, no_notebooks):
+    monkeypatch.setattr(recorder, "_BATCH", 1)
+    order = []
+
+    def sanitize(paths, tool, timeout_s):
+        if tool == recorder.RACECHECK:
+            order.extend(path.stem for path in paths)
+        return Sanitizer(tool, 0)
+
+    for name, seconds in {"a/long": 90.5, "a/short": 0.5, "a/longer": 130.0}.items():
+        book.example(name)
+        notebook = book.notebook(name)
+        notebook["metadata"]["cudatut"]["duration_s"] = seconds
+        book.recorded(name, notebook)
+    book.example("a/new")
+    results("a/long", "a/short", "a/new", "a/longer", sanitize=sanitize, jobs=1)
+    assert order == ["longer", "long", "new", "short"]
+
+
 def test_examples_share_a_process_under_a_tool_until_something_is_found(book, no_notebooks):
     names = [f"a/e{number}" for number in range(7)]
     calls = []

@@ -27,6 +27,7 @@ def test_output_of_c_stays_in_its_cell_and_in_order(book):
         cells += '_ = os.system("echo child >&2")\n' if n % 5 == 0 else ""
     book.example("a/c", cells)
     executed = record_notebook(catalog.get("a/c"))
+    assert 0 < executed.duration_s < 100  # and not the time since this machine was started
     for n, cell in enumerate(executed.notebook.cells[1:]):
         got = [output.get("text", "display") for output in cell.outputs]
         want = f"py{n}\n核{n}\n" + ("after\n" if n % 2 else "")
