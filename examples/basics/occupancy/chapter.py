@@ -12,7 +12,7 @@
 # %% [markdown] about
 # How many blocks does an SM hold? The program works it out with four divisions,
 # for five launches, and asks the driver too. Each launch then adds up an array.
-# At last it reads the array by a full SM and by a quarter of its warps.
+# Then two ways to read it are timed: with a full SM, and with a quarter of that.
 
 # %% program
 import numpy as np
