@@ -584,3 +584,12 @@ def test_what_is_kept_is_plain(chapter):
     exercises.keep(exercises.get("start/add", 1), "done")
     kept = json.loads(exercises.progress_file().read_text())
     assert kept == {"start/add 1": "done"}
+
+
+def test_columns_are_as_wide_as_they_look():
+    """A Chinese character takes two places."""
+    padded = [
+        exercises._padded(text, width)
+        for text, width in (("ab", 5), ("ab", -5), ("中", 5), ("abc", 2))
+    ]
+    assert padded == ["ab   ", "   ab", "中   ", "abc"]

@@ -1,6 +1,7 @@
 """The trace: what is made of CUPTI's records, told by records made up; without a GPU and without cupti-python."""
 
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -371,3 +372,15 @@ def test_a_trace_says_to_the_recording_that_it_profiled(monkeypatch):
     with pytest.raises(CudatutError, match="ended with status 3"):
         trace.trace(source="x = 1")
     assert used == ["profiling"]
+
+
+def test_as_a_program_it_runs(tmp_path):
+    """Here it has no GPU, no CUPTI or no such script: whatever is missing, it does not end as if it had traced."""
+    command = [
+        sys.executable,
+        "-m",
+        "cudatut.gpu.trace",
+        str(tmp_path / "out"),
+        str(tmp_path / "no.py"),
+    ]
+    assert subprocess.run(command, capture_output=True).returncode != 0
