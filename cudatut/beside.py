@@ -1,5 +1,6 @@
 """The reader's own numbers beside the book's: what a program measured here, and what it measured on the book's GPU."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from cudatut import recording, results, tool
@@ -22,23 +23,34 @@ def yours(cell: str, values: dict[str, Any]) -> Facts:
     if tool.recording():
         return results.facts(TITLE, values)
     rows = [results.fact(name, value, "yours") for name, value in values.items()]
-    gpu, book = _of_the_book(cell)
-    for row in rows:
-        beside = f", {gpu} {_said(book[row.name], row.unit)}" if row.name in book else ""
-        print(f"{row.name}: yours {_said(row.value, row.unit)}{beside}")
-    return Facts(TITLE, rows)
+    found = Facts(TITLE, rows)
+    for line in lines(*_of_the_book(cell), found):
+        print(line)
+    return found
 
 
-def _of_the_book(cell: str) -> tuple[str, dict[str, Any]]:
-    """The GPU of the book's recording, and its values by name; nothing of one that is not there or has no such cell."""
+def lines(gpu: str, book: Facts, own: Facts) -> Iterator[str]:
+    """What is told of each value: the reader's own, and that of the book where it has one of this name."""
+    known = {row.name: row.value for row in book.rows}
+    for row in own.rows:
+        beside = (
+            f", {gpu.removeprefix('NVIDIA ')} {_said(known[row.name], row.unit)}"
+            if row.name in known
+            else ""
+        )
+        yield f"{row.name}: yours {_said(row.value, row.unit)}{beside}"
+
+
+def _of_the_book(cell: str) -> tuple[str, Facts]:
+    """The GPU of the book's recording, and the facts of this cell; none of one that is not there or has no such cell."""
     example, _, title = cell.partition("#")
     try:
         found = recording.load(example)
-        shown = found.results(title)
-    except CudatutError:  # the reader's own numbers need none
-        return "", {}
-    rows = [row for one in shown if one["kind"] == "facts" for row in one["rows"]]
-    return found.gpu.removeprefix("NVIDIA "), {row["name"]: row["value"] for row in rows}
+        shown = map(results.read, found.results(title))
+        rows = [row for one in shown if isinstance(one, Facts) for row in one.rows]
+    except (CudatutError, ValueError):  # the reader's own numbers need none
+        return "", Facts(TITLE, [])
+    return found.gpu, Facts(TITLE, rows)
 
 
 def _said(value: Any, unit: str | None) -> str:
