@@ -14,6 +14,7 @@ from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
 from cudatut.record.run import Executed
+from cudatut.recording import DamagedRecordingError, UnfitRecordingError
 from cudatut.results import MIME, Sanitizer
 from cudatut.to_notebook import RecordingFailed, install_cell, raw
 
@@ -41,10 +42,13 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
 
 
 def _slim_down(name: str, path: Path) -> None:
-    """Leave of another GPU's whole recording what pages offer beside the book's own, if it may be shown."""
+    """Leave of another GPU's whole recording what pages offer beside the book's own, if it may be shown.
+
+    Raises UnwritableError; the whole one is untouched then.
+    """
     import nbformat
 
-    with suppress(CudatutError):
+    with suppress(UnfitRecordingError, DamagedRecordingError):  # nothing of it may be shown
         old = recording.good(recording.parse(name, path, path.read_bytes()))
         if not old.dirty:
             whole = nbformat.reads(path.read_text("utf-8"), as_version=4)

@@ -58,6 +58,24 @@ def test_of_another_gpus_whole_recording_nothing_stays_that_no_page_may_show(
     assert not recording.slim_path("G", "a/add").exists()
 
 
+def test_a_slim_one_that_cannot_be_written_leaves_the_whole_one(executed, monkeypatch):
+    monkeypatch.setenv("CUDATUT_COMMIT", "1" * 40)
+    write.write(executed, FOUR)
+    before = recording.whole_path("a/add")
+    executed.session["gpu"]["name"] = "NVIDIA H200"
+    real = write.write_whole
+
+    def full(path, data):
+        if path.suffix == ".json":
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(write, "write_whole", full)
+    with pytest.raises(write.UnwritableError, match="No space left on device"):
+        write.write(executed, FOUR)
+    assert before.is_file() and recording.own_path("NVIDIA H200", "a/add").is_file()
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
