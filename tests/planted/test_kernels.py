@@ -193,7 +193,7 @@ def book(tmp_path):
 def asked(tmp_path, **more):
     return argparse.Namespace(**{
         "survey": tmp_path / "survey", "out": tmp_path / "out", "seed": 1, "count": 4, "jobs": 2, "budget": 25.0,
-        "hang": 15.0, "limit": 90.0, "controls": 1, "again": "", "leave": 0.0, "more": 60.0, **more,
+        "hang": 30.0, "limit": 600.0, "controls": 1, "again": "", "leave": 0.0, "more": 60.0, **more,
     })  # fmt: skip
 
 
@@ -204,7 +204,7 @@ def judged(book, tmp_path, old, new):
     tree = kernels.Tree(book, Path(tempfile.mkdtemp(dir=tmp_path), "tree"))
     (tmp_path / "run").mkdir(exist_ok=True)
     tree.plant(mutant)
-    limits = kernels.Limits(2.0, kernels.time.monotonic() + 60)
+    limits = kernels.Limits(8.0, kernels.time.monotonic() + 600)
     choice = kernels.choose(found, "llm/x.cu", 25)
     try:
         return kernels.judge(tree, found, "llm/x.cu", choice, tmp_path / "run", limits)
@@ -227,7 +227,7 @@ def test_a_fault_is_noticed_or_not(book, tmp_path, old, new, outcome, by):
     result = judged(book, tmp_path, old, new)
     assert result["outcome"] == outcome and by in result.get("by", ""), result
     if by == "test_hangs":
-        assert "nothing went on" in result["how"] and result["seconds"] < 20
+        assert "nothing went on" in result["how"] and result["seconds"] < 120
 
 
 def test_what_other_code_no_test_notices_survives(book, tmp_path, monkeypatch):
@@ -253,14 +253,22 @@ def test_what_other_code_no_test_notices_survives(book, tmp_path, monkeypatch):
         with_kernel("2")
 
 
+def told_without_a_fault(capsys) -> list[str]:
+    said = capsys.readouterr().out
+    assert "nobodys" not in said
+    return [line for line in said.splitlines() if "without a fault: " in line]
+
+
 def test_a_draw_is_judged_to_its_end_and_goes_on_where_it_was(book, tmp_path, monkeypatch, capsys):  # fmt: skip
     monkeypatch.setattr(kernels, "same_everywhere", lambda *_: (None, "no nvcc"))
     short = asked(tmp_path, limit=6.0, count=3)
     kernels.judge_all(short, book)
+    controls = told_without_a_fault(capsys)
     before = kernels.Results(tmp_path / "out/kernels-1.jsonl").by_name
     results = kernels.judge_all(asked(tmp_path, count=3), book)
-    said = capsys.readouterr().out
-    assert said.count("without a fault: llm/x.cu") == 1 and "nobodys" not in said
+    controls += told_without_a_fault(capsys)
+    judged = [one for one in controls if not one.startswith("cut")]
+    assert len(judged) == 1 and "llm/x.cu" in judged[0], "once, whichever limit was enough for it"
     assert len(results.by_name) == 3
     assert all(results.by_name[name] == one for name, one in before.items())
     rows = (tmp_path / "out/kernels-1.jsonl").read_text().splitlines()

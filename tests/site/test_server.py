@@ -183,7 +183,7 @@ def test_a_preview_is_built_again_when_a_file_changes_and_its_pages_ask_for_it(t
         until(3)
         assert answer(server, "/_built") == "2"
         asked["end"] = True  # Ctrl-C
-        watching.join(timeout=20)
+        watching.join(timeout=120)
         assert not watching.is_alive()
     assert seen == ["none", "one", "broken"]
     assert f"English  http://127.0.0.1:{server.server_port}/a/b/\n" in capsys.readouterr().out
