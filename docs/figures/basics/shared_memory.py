@@ -83,10 +83,10 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
     alt = tr(
         f"Two warps with a barrier after writing and none after reading. Warp 0 writes tile 1 while warp 1 still reads tile 0: "
         f"{len(clashes)} overlap.",
-        f"两个线程束，写完有栅栏，读完没有。线程束 0 在写第 1 块时，线程束 1 还在读第 0 块：重叠 {len(clashes)} 处。",
+        f"两个线程束，写完有屏障，读完没有。线程束 0 在写第 1 块时，线程束 1 还在读第 0 块：重叠 {len(clashes)} 处。",
     )
     caption = tr(
         "Without the second barrier the fast warp overwrites what the slow one has not read yet.",
-        "没有第二个栅栏，快的线程束就会改写慢的线程束还没读完的数据。",
+        "没有第二个屏障，快的线程束就会改写慢的线程束还没读完的数据。",
     )
     return figure(s, alt=alt, caption=caption)

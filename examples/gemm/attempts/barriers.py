@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "The way to the final kernel: half of the barriers", zh: "通向最终 kernel 的路：栅栏减半"}
+#     title: {en: "The way to the final kernel: half of the barriers", zh: "通向最终 kernel 的路：屏障减半"}
 #     requires: sm_80
 #     timeout_s: 120
 #     long: true

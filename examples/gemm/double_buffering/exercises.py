@@ -30,7 +30,7 @@
 #             each SM has only one such block?
 #           zh: >-
 #             写出 kernel `row_sums`：每个 128 线程的线程块对矩阵 `X` 的一行求和，写到 `out[blockIdx.x]`，列数 `columns`
-#             任意。用 `cp.async` 把这一行按每段 128 个字取来，宏 `AHEAD` 是提前的段数。哪里需要栅栏？如果每个 SM 上只有一个这样的
+#             任意。用 `cp.async` 把这一行按每段 128 个字取来，宏 `AHEAD` 是提前的段数。哪里需要屏障？如果每个 SM 上只有一个这样的
 #             线程块，需要有几段在路上？
 #         fails: "never written"
 # ---

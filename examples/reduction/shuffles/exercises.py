@@ -13,7 +13,7 @@
 #             need the sum. Finish the kernel `shares` with one barrier and the eight words of shared memory.
 #           zh: >-
 #             每个 256 线程的线程块把自己的元素除以它们的和，softmax 就是这样做的。256 个线程都需要这个和。
-#             请补完 kernel `shares`，只用一次栅栏和这八个字的共享内存。
+#             请补完 kernel `shares`，只用一次屏障和这八个字的共享内存。
 #         fails: "n=31"
 #       2:
 #         title: {en: "A block of any size", zh: "任意大小的线程块"}
