@@ -18,7 +18,7 @@ from rich.cells import cell_len
 
 from cudatut.wrapping import wrapped
 
-_WIDTH = 88  # columns of a comment of several lines in other words, unless it was wider before
+_WIDTH = 80  # columns of a comment in other words, unless a line of it was wider before
 # In C++: what may hold the signs of a comment and is none, and comments.
 _CUDA = re.compile(
     r'R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(?P<line>//[^\n]*)|(?P<long>/\*(?:.|\n)*?\*/)'
