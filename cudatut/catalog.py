@@ -124,10 +124,9 @@ class ChapterFiles:
     def kernel(self) -> Path:
         return self.folder / f"{self.stem}.cu"
 
-    @property
-    def exercises_notebook(self) -> Path:
-        """What Colab opens."""
-        return self.script(EXERCISES).with_suffix(".ipynb")
+    def exercises_notebook(self, lang: str = "en") -> Path:
+        """What Colab opens from the pages of a language."""
+        return self.script(EXERCISES).with_suffix(".ipynb" if lang == "en" else f".{lang}.ipynb")
 
     def page(self, lang: str) -> Path:
         return paths.docs_dir() / lang / f"{self.name}.md"

@@ -190,14 +190,7 @@ def _parsed(code: str) -> list[Comment]:
         if token.type == tokenize.COMMENT
     ]
     found = list(_runs(code, places, "#"))
-    docstrings = set()
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = body[0] if body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    docstrings.add(first.value)
+    docstrings = set(filter(None, map(_docstring_of, ast.walk(tree))))
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Constant, ast.JoinedStr)) or node.end_lineno is None:
             continue
@@ -212,6 +205,14 @@ def _parsed(code: str) -> list[Comment]:
     # An f-string's own constants lie inside it.
     unique = {(one.start, one.end): one for one in found}
     return sorted(unique.values(), key=lambda one: one.start)
+
+
+def _docstring_of(node: ast.AST) -> ast.Constant | None:
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        match node.body:
+            case [ast.Expr(value=ast.Constant(value=str()) as text), *_]:
+                return text
+    return None
 
 
 def _docstring(code: str, start: int, end: int) -> Comment:

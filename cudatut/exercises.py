@@ -25,7 +25,7 @@ from typing import Any
 import platformdirs
 from rich.cells import cell_len
 
-from cudatut import catalog, paths, runs_on, yaml_text
+from cudatut import catalog, overlays, paths, runs_on, yaml_text
 from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
@@ -83,6 +83,16 @@ class Exercise:
     stub = property(lambda self: self._cell("stub", catalog.EXERCISES))
     solution = property(lambda self: self._cell("solution"))
     check = property(lambda self: self._cell("check"))
+
+    def shown(self, name: str, lang: str) -> str:
+        """'given', 'stub', 'solution' or 'check' with the comments of a language."""
+        code = getattr(self, name)
+        if lang == "en":
+            return code
+        path = catalog.path_of(
+            f"{self.chapter}{catalog.EXERCISES if name == 'stub' else catalog.SOLUTIONS}"
+        )
+        return overlays.code(code, catalog.relative(path, paths.examples_dir()))
 
     def _cell(self, name: str, of: str = catalog.SOLUTIONS) -> str:
         path, title = catalog.path_of(f"{self.chapter}{of}"), f"{name}-{self.number}"
@@ -244,9 +254,9 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
         "",
         f"{_call(exercise, lang)}  # {_word('explains', lang)}",
         *_apart(_word("given", lang)),
-        exercise.given,
+        exercise.shown("given", lang),
         *_apart(_word("solution" if solution else "yours", lang)),
-        exercise.solution if solution else exercise.stub,
+        exercise.shown("solution" if solution else "stub", lang),
         *_apart(_word("check", lang)),
         graded(exercise, lang),
     ]
@@ -276,7 +286,7 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     spans lines: the indentation would change it.
     """
     imported = r"^import cudatut as ct[ \t]*(#.*)?$\n?"
-    check = re.sub(imported, "", exercise.check, flags=re.MULTILINE).strip("\n")
+    check = re.sub(imported, "", exercise.shown("check", lang), flags=re.MULTILINE).strip("\n")
     body = textwrap.indent(check, "    ")
     meant = ast.If(ast.Constant(True), ast.parse(check).body, [])
     if ast.dump(meant) != ast.dump(ast.parse(f"if True:\n{body}").body[0]):
@@ -315,7 +325,7 @@ def write(
 # --- notebooks -----------------------------------------------------------------------------------
 
 
-def committed_notebook(chapter: str) -> tuple[Path, bytes]:
+def committed_notebook(chapter: str, lang: str = "en") -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -323,17 +333,17 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")
-    cells = [install_cell(solutions)]
+    first = install_cell(solutions)
+    if lang != "en":
+        first.source = overlays.code(first.source, solutions.file)
+    cells = [first]
     for exercise in of_chapter(chapter):
-        texts = (
-            f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
-            for lang in LANGUAGES
-        )
-        cells.append(new_markdown_cell("\n\n".join(texts), id=f"exercise-{exercise.number}"))
+        text = f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
+        cells.append(new_markdown_cell(text, id=f"exercise-{exercise.number}"))
         parts = {
-            "given": exercise.given,
-            "stub": exercise.stub,
-            "check": f"import cudatut as ct\n\n{graded(exercise)}",
+            "given": exercise.shown("given", lang),
+            "stub": exercise.shown("stub", lang),
+            "check": f"import cudatut as ct\n\n{graded(exercise, lang)}",
         }
         for part, code in parts.items():
             name = f"{part}-{exercise.number}"
@@ -341,14 +351,14 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     for cell in cells:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
     made = new_notebook(cells=cells, metadata=runs_on.notebook_metadata(solutions.requires))
-    return catalog.ChapterFiles(chapter).exercises_notebook, raw(made)
+    return catalog.ChapterFiles(chapter).exercises_notebook(lang), raw(made)
 
 
 def write_notebooks() -> list[Path]:
     """Bring the notebooks of all chapters up to date. Returns those that were written."""
     changed = []
-    for chapter in chapters():
-        path, raw = committed_notebook(chapter)
+    for chapter, lang in itertools.product(chapters(), LANGUAGES):
+        path, raw = committed_notebook(chapter, lang)
         if not path.is_file() or path.read_bytes().replace(b"\r\n", b"\n") != raw:
             write_whole(path, raw)
             changed.append(path)

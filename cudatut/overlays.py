@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from cudatut import comments, paths
 from cudatut.errors import CudatutError
 
 FILE = "zh.yml"
 _SAME = "="
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Told of each text that has no Chinese: the overlay in which it belongs, and the text.
 Lacking = Callable[[str, str], None]
@@ -39,17 +38,27 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
+@dataclass(frozen=True)
+class Chinese:
+    """What an overlay file has for a text, and the line on which the pair begins."""
+
+    words: str
+    line: int
+
+
 @cache
-def load(path: Path) -> dict[str, str]:
-    """The pairs of an overlay file, English folded; {} where there is none. Raises BadOverlayError."""
+def load(path: Path) -> dict[str, Chinese]:
+    """The Chinese of each text (folded) in an overlay file; {} where there is none. Raises BadOverlayError."""
     if not path.is_file():
         return {}
-    shown = paths.shown(path)
+    import yaml  # here, since most commands read none
+
+    shown, loader = paths.shown(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadOverlayError(f"{shown} cannot be read: {folded(str(error))}") from error
-    found: dict[str, str] = {}
+    found: dict[str, Chinese] = {}
     for pair in _pairs(root, shown):
         line = pair.start_mark.line + 1
         entry = {key.value: value.value for key, value in _entries(pair, shown)}
@@ -58,20 +67,20 @@ def load(path: Path) -> dict[str, str]:
         english, chinese = folded(entry["en"]), entry["zh"].rstrip("\n")
         if english in found:
             raise BadOverlayError(f"{shown}:{line}: '{english[:60]}' stands twice; keep one")
-        found[english] = english if chinese == _SAME else chinese
+        found[english] = Chinese(english if chinese == _SAME else chinese, line)
     return found
 
 
-def _pairs(root: yaml.Node | None, shown: str) -> list[yaml.Node]:
+def _pairs(root: Any, shown: str) -> list[Any]:
     if root is None:
         return []
-    if not isinstance(root, yaml.SequenceNode):
+    if root.id != "sequence":
         raise BadOverlayError(f"{shown}: the file is a list of pairs, `- en: ...` and `zh: ...`")
     return root.value
 
 
-def _entries(pair: yaml.Node, shown: str) -> list[tuple[yaml.Node, yaml.Node]]:
-    if not isinstance(pair, yaml.MappingNode):
+def _entries(pair: Any, shown: str) -> list[tuple[Any, Any]]:
+    if pair.id != "mapping":
         line = pair.start_mark.line + 1
         raise BadOverlayError(f"{shown}:{line}: a pair begins with `- en:`")
     return pair.value
@@ -83,7 +92,7 @@ def chinese(text: str, file: str) -> str | None:
     while folder != paths.examples_dir() and folder.parent != folder:
         folder = folder.parent
         if (found := load(folder / FILE).get(key)) is not None:
-            return found
+            return found.words
     return None
 
 

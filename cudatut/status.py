@@ -185,11 +185,10 @@ def _chapters() -> dict[str, bool]:
 
 def _strangers(every: Iterable[Example]) -> Iterator[str]:
     """Files among the recordings that are none."""
-    known = {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
-    root = paths.examples_dir()
+    chapters, root = map(catalog.ChapterFiles, exercises.chapters()), paths.examples_dir()
+    known = {one.exercises_notebook(lang) for one in chapters for lang in catalog.LANGUAGES}
     for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.name_of(path)
-        if name not in known and "/." not in f"/{name}":
+        if path not in known and "/." not in f"/{catalog.relative(path, root)}":
             yield f"{catalog.shown(path)} belongs to no exercises: remove it"
     for file in recording.orphans():
         yield f"recordings/{file} belongs to no example: remove it"

@@ -115,7 +115,9 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
     if (new_name := catalog.renamed().get(name)) in known_names:
         raise NewChapterError(f"'{name}' is what {new_name} was called: choose another name")
     own = files.code(known_names)
-    wanted = dict.fromkeys([*_wanted(files), files.exercises_notebook, *own])
+    wanted = dict.fromkeys(
+        [*_wanted(files), *map(files.exercises_notebook, catalog.LANGUAGES), *own]
+    )
     if there := [paths.shown(path) for path in wanted if path.exists()]:
         raise NewChapterError(
             f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already and nothing was written: "

@@ -20,7 +20,7 @@ from typing import Any
 from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import highlighting, localize, missing, state
+from cudatut.site import highlighting, localize, missing, overlaid, state
 from cudatut.site import render as rendering
 from cudatut.site.locale import text
 
@@ -80,7 +80,7 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
         title = shown.get("program", catalog.get(name).file)
         target, words = build.link(f"examples/{name}/#cell-id={cell}"), text("example.open", lang)
         link = f'<a href="{target}" title="{words}">{title}</a>'
-        code = found.source
+        code = overlaid.code(found.source, catalog.get(name).file)
         if "program" in shown:
             code = program(code)
             link += _download(f"examples/{name}/{title}", code, lang)

@@ -15,11 +15,13 @@ from pathlib import Path
 from cudatut import catalog, comments, exercises, overlays, paths
 from cudatut.errors import CudatutError
 from cudatut.finding import Finding
-from cudatut.site import contents, state
+from cudatut.site import state
 
 _SNIPPET = re.compile(r'--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"')
 _SECTION = re.compile(r"--8<--\s*\[\s*(?P<type>start|end)\s*:\s*(?P<name>[\w-]+)")
 _CODE = (".py", ".cu", ".cuh")
+# Of the cell in front of every notebook (`catalog.Example.first_cell`).
+_FIRST_CELL = {"such as in Colab: this compiles PyCUDA, which takes minutes"}
 
 
 def code(source: str, file: str) -> str:
@@ -110,35 +112,34 @@ def stale() -> list[Finding]:
         for file in path.parent.rglob("*"):
             if file.suffix in _CODE and file.is_file():
                 said |= _texts(file)
-        for english in overlays.load(path):
+        for english, pair in overlays.load(path).items():
             if english not in said:
                 what = f"'{english[:80]}' stands in no file below this folder: take the pair out, or say it as the code does"
-                found.append(Finding(paths.shown(path), 0, what))
+                found.append(Finding(paths.shown(path), pair.line, what))
     return found
 
 
 @cache
 def _texts(file: Path) -> set[str]:
+    """All texts of a file for which there may be a pair."""
     text = catalog.read_text(file)
-    said = {overlays.folded(one.text) for one in comments.comments(text, "python" if file.suffix == ".py" else "cuda")}  # fmt: skip
-    if file.suffix == ".py":
-        for title, kind, source in catalog.cells_of(text):
-            said.add(overlays.folded(source) if kind == "markdown" else overlays.said_by_title(title)[0])
-            language = [one.text for one in comments.comments(source, "python")] if kind == "code" else []  # fmt: skip
-            said |= set(map(overlays.folded, language))
-        said |= {overlays.folded(one.text) for one in comments.comments(_install(file), "python")}
-    for name in {mark["name"] for mark in _SECTION.finditer(text)}:
-        part = _section(file, name)
-        said |= {overlays.folded(one.text) for one in comments.comments(part, "python" if file.suffix == ".py" else "cuda")}  # fmt: skip
+    if cells := list(catalog.cells_of(text)) if file.suffix == ".py" else []:
+        said = set(_FIRST_CELL)
+        for title, kind, source in cells:
+            if kind == "markdown":
+                said.add(overlays.folded(source))
+            else:
+                said |= {overlays.said_by_title(title)[0], *_comments(source, "python")}
+        return said
+    language = "python" if file.suffix == ".py" else "cuda"
+    said = _comments(text, language)
+    for name in {mark["name"] for mark in _SECTION.finditer(text)}:  # may begin inside a comment
+        said |= _comments(_section(file, name), language)
     return said
 
 
-def _install(file: Path) -> str:
-    """The first cell of an example's notebook."""
-    try:
-        return catalog.get(catalog.name_of(file)).first_cell()
-    except CudatutError:
-        return ""
+def _comments(code: str, language: str) -> set[str]:
+    return {overlays.folded(one.text) for one in comments.comments(code, language)}
 
 
 def main(folders: list[str]) -> int:
