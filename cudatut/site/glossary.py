@@ -124,7 +124,8 @@ def markdown(
     lang = lang or locale.current()
     written = {one.name: one for one in contents.chapters(parts) if one.written}
     lines = []
-    for term in terms or load(state.current().docs.parent / "glossary.yml", parts):
+    listed = terms or load(state.current().docs.parent / "glossary.yml", parts)
+    for term in sorted(listed, key=_by_pinyin) if lang == "zh" else listed:
         title = " · ".join(dict.fromkeys([term[lang], term["en"], term["zh"]]))
         lines += [f"## {title} {{ #{term['id']} }}", "", term["means"][lang], ""]
         if term.get("code"):
@@ -133,6 +134,11 @@ def markdown(
             url = state.current().link(f"{term['chapter']}/")
             lines += [_INTRODUCED[lang].format(url=url, title=escape(chapter.title[lang])), ""]
     return "\n".join(lines)
+
+
+def _by_pinyin(term: Term) -> bytes:
+    """Latin letters first, then by pinyin, in whose order GB 2312 has the common characters."""
+    return term["zh"].lower().encode("gb18030")
 
 
 def meanings(markdown: str) -> dict[str, str | None]:
