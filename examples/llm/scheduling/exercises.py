@@ -32,7 +32,7 @@
 #             接纳，有的请求永远结束不了。请找出这两处错误并改正。
 #         fails: "(without room|is preempted)"
 #       3:
-#         title: {en: "A policy in which nobody waits forever", zh: "谁也不会永远等下去的策略"}
+#         title: {en: "A policy in which nobody waits forever", zh: "不让任何请求永远等待的策略"}
 #         level: medium
 #         minutes: 25
 #         given: ["1 ms"]

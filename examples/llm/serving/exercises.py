@@ -14,11 +14,11 @@
 #             generate with and without your guesses: the output must be the same, in fewer steps.
 #           zh: >-
 #             写出 `guess(tokens, count)`：如果最后两个词元以前这样连着出现过，就返回最近一处后面跟着的至多 `count`
-#             个词元，否则返回 []。检查时，一个爱重复的模型分别在有猜测和没有猜测的情况下生成文本：输出必须相同，
+#             个词元，否则返回 []。检查程序让一个爱重复的模型分别猜与不猜，各生成一遍文本：输出必须相同，
 #             步数必须更少。
 #         fails: "guess"
 #       2:
-#         title: {en: "A draw that any batch repeats", zh: "在哪个批次里都一样的抽取"}
+#         title: {en: "A draw that any batch repeats", zh: "换个批次也不变的抽取"}
 #         level: medium
 #         minutes: 25
 #         task:
@@ -30,8 +30,8 @@
 #           zh: >-
 #             用 `sampler.philox` 产生 Gumbel 噪声，写出 `draw(logits, temperature, seed, request, position)`。词元 t
 #             用计数器 (t // 4, position, request, 0) 的第 t % 4 个字。字 w 变成 v = (w + 0.5) / 2^32，至多为
-#             1 - 2^-24，噪声是 -log(-log1p(-v))，都用 float32 计算。温度为 0 时取最大的 logit。检查时与参考实现
-#             比较，并统计每个词元被抽到的次数。
+#             1 - 2^-24，噪声是 -log(-log1p(-v))，都用 float32 计算。温度为 0 时取最大的 logit。检查程序与参考
+#             实现比较，并统计每个词元被抽到的次数。
 #         fails: "(draw|like the reference)"
 # ---
 # %% stub-1
