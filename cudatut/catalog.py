@@ -136,6 +136,11 @@ class ChapterFiles:
         return paths.docs_dir() / "figures" / f"{self.name}.py"
 
     @property
+    def overlay(self) -> Path:
+        """The Chinese of its comments and narration (`cudatut.overlays`)."""
+        return self.folder / "zh.yml"
+
+    @property
     def labels(self) -> Path:
         return paths.docs_dir() / "labels" / f"{self.name.replace('/', '_')}.yml"
 

@@ -22,6 +22,7 @@ from cudatut.site import (
     headings,
     lint,
     locale,
+    overlaid,
     parity,
     terms,
     whole,
@@ -61,7 +62,10 @@ def of_chapter(name: str, docs: Path) -> list[Finding]:
         found += terms.findings(docs, lang, parts, only=name)
         found += terms.unintroduced(docs, lang, parts, only=name)
     found += _of_code(files, names)
-    return found + left_to_write([*pages, files.figures, files.labels, *files.code(names)])
+    found += overlaid.stale(files.folder)
+    return found + left_to_write(
+        [*pages, files.figures, files.labels, files.overlay, *files.code(names)]
+    )
 
 
 def of_pages(chapter: Chapter, docs: Path) -> list[Finding]:
@@ -104,7 +108,8 @@ def _is_module(path: Path, files: ChapterFiles) -> bool:
 
 
 def _concerns(one: Finding, files: ChapterFiles) -> bool:
-    return one.file in map(paths.shown, (files.labels, files.script(catalog.EXERCISES)))
+    own = (files.labels, files.overlay, files.script(catalog.EXERCISES), files.page("zh"))
+    return one.file in map(paths.shown, own)
 
 
 def left_to_write(files: list[Path]) -> list[Finding]:

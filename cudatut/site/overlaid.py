@@ -104,10 +104,10 @@ def lacking(docs: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def stale() -> list[Finding]:
-    """Pairs whose English no file below their folder says."""
-    root, found = paths.examples_dir(), []
-    for path in sorted(root.rglob(overlays.FILE)):
+def stale(folder: Path | None = None) -> list[Finding]:
+    """Pairs whose English no file below their folder says; folder: whose overlays, or all."""
+    found = []
+    for path in sorted((folder or paths.examples_dir()).rglob(overlays.FILE)):
         said = set()
         for file in path.parent.rglob("*"):
             if file.suffix in _CODE and file.is_file():

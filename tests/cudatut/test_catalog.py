@@ -407,7 +407,7 @@ def test_the_files_of_a_chapter(book):
     }
     files = catalog.ChapterFiles("a/errors")
     assert files.script(catalog.SOLUTIONS) == book.root / "a/errors_solutions.py"
-    assert files.exercises_notebook == book.root / "a/errors/exercises.ipynb"  # of no exercises.py
+    assert files.exercises_notebook() == book.root / "a/errors/exercises.ipynb"  # of no exercises.py
     assert all(
         catalog.matches(f"a/{name}.py", list(files.drafts)) is mine
         for name, mine in (("errors", True), ("errors_solutions", True), ("error", False))
@@ -451,7 +451,7 @@ def test_the_files_of_a_chapter_in_its_folder(book):
         folder / file for file in ("chapter.py", "claims.py", "exercises.py")
     ]
     assert files.kernel == folder / "errors.cu"
-    assert files.exercises_notebook == folder / "exercises.ipynb"
+    assert files.exercises_notebook() == folder / "exercises.ipynb"
     assert all(
         catalog.matches(f"a/{file}", list(files.drafts)) is mine
         for file, mine in (

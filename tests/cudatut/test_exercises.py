@@ -272,8 +272,12 @@ def test_the_notebook_of_a_chapter_is_what_colab_opens(chapter, capsys):
     ids = [cell.id for cell in notebook.cells]
     assert ids[:3] == ["install", "exercise-1", "given-1"] and ids[-1] == "check-2"
     assert not any(cell.get("outputs") for cell in notebook.cells)
-    task = notebook.cells[1].source
-    assert "Return twice" in task and "返回这个数的两倍" in task
+    chinese = nbformat.read(path.with_suffix(".zh.ipynb"), as_version=4)
+    nbformat.validate(chinese)
+    assert [cell.id for cell in chinese.cells] == ids
+    for one, here, there in ((notebook, "Return twice", "返回"), (chinese, "返回这个数的两倍", "Return")):
+        assert here in one.cells[1].source and there not in one.cells[1].source
+    assert 'ct.exercise("start/add", 1, lang="zh")' in chinese.cells[4].source
     assert exercises.write_notebooks() == []
 
 
