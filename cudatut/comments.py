@@ -52,7 +52,10 @@ class Comment:
             for one in words.split("\n")
         ]
         lines = [line for paragraph in paragraphs for line in paragraph]
-        return self.open + f"\n{self.next}".join(lines).replace(f"{self.next}\n", f"{self.next.rstrip()}\n") + self.close  # fmt: skip
+        whole = self.open + f"\n{self.next}".join(lines)
+        whole = whole.replace(f"{self.next}\n", f"{self.next.rstrip()}\n")
+        # One line of words needs no line for the end.
+        return whole + self.close.removeprefix(f"\n{self.next}" if len(lines) == 1 else "")
 
 
 def has_english(text: str) -> bool:
@@ -224,7 +227,9 @@ def _docstring(code: str, start: int, end: int) -> Comment:
     indent = " " * _column(code, start)
     several = "\n" in literal and len(quote[1]) == 3 and literal.rstrip("\"'").endswith(indent)
     close = quote[1] if not (several and "\n" in text) else f"\n{indent}{quote[1]}"
-    return Comment(start, end, "\n\n".join(paragraphs), quote[0], indent, close, _WIDTH)
+    return Comment(
+        start, end, "\n\n".join(paragraphs), quote[0], indent, close, _WIDTH - len(quote[0])
+    )
 
 
 def _within(code: str, start: int, end: int) -> list[Comment]:

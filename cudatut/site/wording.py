@@ -44,7 +44,9 @@ def rules(path: Path) -> tuple[Rule, ...]:
         return ()
     for number, entry in enumerate(yaml_text.load(path.read_text(encoding="utf-8")) or [], 1):
         try:
-            found.append(Rule(re.compile(entry["never"]), entry["write"], tuple(entry.get("but", ()))))
+            found.append(
+                Rule(re.compile(entry["never"]), entry["write"], tuple(entry.get("but", ())))
+            )
         except (KeyError, TypeError, AttributeError, re.error) as error:
             raise BadWordingError(
                 f"docs/{FILE}: rule {number} needs `never:`, a pattern, and `write:` ({error!r})"

@@ -62,4 +62,6 @@ def test_pairs_are_chinese():
             if pair.words != english:
                 place = f"{paths.shown(path)}:{pair.line}"
                 assert re.search(r"[\u4e00-\u9fff]|^[A-Z0-9 ./-]+$", pair.words), place
-                assert not re.search(r"[\u4e00-\u9fff][,;:?]|[,;:?][\u4e00-\u9fff]", pair.words), place
+                assert not re.search(r"[\u4e00-\u9fff][,;:?]|[,;:?][\u4e00-\u9fff]", pair.words), (
+                    place
+                )
