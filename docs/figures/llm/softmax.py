@@ -6,7 +6,7 @@ from cudatut.site.drawing import Grid, Svg, figure, tr
 def passes() -> str:
     """The walks of each kernel over a row, from left to right in time; which of them ask for the row from global memory."""
     largest, total = tr("largest", "最大值"), tr("sum", "求和")
-    both, write = tr("largest and sum", "最大值与和"), tr("quotients", "求商")
+    both, write = tr("largest and sum", "最大值与总和"), tr("quotients", "求商")
     # name, [(what, asks for x, writes)]
     kernels = (
         ("three_pass", [(largest, True, False), (total, True, False), (write, True, True)]),

@@ -29,7 +29,7 @@
 #             n - m + i and sees the keys up to there. The check makes sure that no other tile is left out.
 #           zh: >-
 #             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读它们。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
-#             第 i 个查询的位置是 n - m + i，它看得见到该位置为止的键。检查会确认没有漏掉别的分块。
+#             第 i 个查询的位置是 n - m + i，它看得见到该位置为止的键。检查程序会确认没有跳过别的分块。
 #         fails: "are wrong"
 # ---
 # %% stub-1

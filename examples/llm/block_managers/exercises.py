@@ -15,7 +15,7 @@
 #             least one token is always computed. The check compares random prompts with `PrefixBlocks`.
 #           zh: >-
 #             `earlier` 是此前所有请求的词元，全部算过，也没有块被淘汰。写出 `left_to_compute(prompt, earlier, size)`：块大小为
-#             `size` 时，这个提示还有多少词元要算。只能找到整块，而且至少要算一个词元。检查用随机的提示与
+#             `size` 时，这个提示还有多少词元要算。只能找到整块，而且至少要算一个词元。检查程序用随机的提示与
 #             `PrefixBlocks` 比较。
 #         fails: "tokens left"
 #       2:
@@ -33,7 +33,7 @@
 #           zh: >-
 #             下面的分配器不能正确共享：分叉之后两张块表写着同样的块，先离开的请求会释放这些块，而另一个请求还占着它们。请加上引用计数和写时复制。`grow`
 #             为直到 `length` - 1 的词元准备位置，从原来的长度起的那些将被写入；它返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
-#             抛出 `MemoryError`，并且什么都不改变。检查运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
+#             抛出 `MemoryError`，并且什么都不改变。检查程序运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
 #             空闲块。
 #         fails: "sequences"
 # ---

@@ -13,7 +13,7 @@
 #             number of the register that hold the result in a row and a column. The check looks at all 128.
 #           zh: >-
 #             一条 `mma` 把 16 x 8 个结果留在 32 个 lane 的寄存器 d[0] 到 d[3] 里。给定行和列，返回结果所在的 lane
-#             以及寄存器的编号。检查会看全部 128 个结果。
+#             以及寄存器的编号。检查程序会看全部 128 个结果。
 #         fails: "lane and register"
 #       2:
 #         title: {en: "Swizzle short rows", zh: "短行的异或重排"}

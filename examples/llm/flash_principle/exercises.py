@@ -14,7 +14,7 @@
 #             with scores that rise from tile to tile; a tile may hold only scores of -inf.
 #           zh: >-
 #             `base`、`total` 和 `o` 记录一个查询到目前为止的状态。加上一个分块的分数（[keys]）和值（[keys, d]），
-#             返回更新后的三个量。检查时，同样的键分成不同大小的分块送进来，分数逐块升高；
+#             返回更新后的三个量。检查程序把同样的键分成不同大小的分块送进来，分数逐块升高；
 #             有的分块可能全是 -inf。
 #         fails: "result"
 #       2:

@@ -14,7 +14,7 @@
 #             compares the scores of both.
 #           zh: >-
 #             `to_pairs` 得到 Q 或 K 的权重 [heads * d, inputs]，它们用于按两半旋转的 RoPE；请返回用于相邻成对旋转的权重：
-#             在每个头里，第 i 行变成第 2i 行，第 i + d/2 行变成第 2i + 1 行。检查时比较两者的分数。
+#             在每个头里，第 i 行变成第 2i 行，第 i + d/2 行变成第 2i + 1 行。检查程序比较两者的分数。
 #         fails: "scores"
 #       2:
 #         title: {en: "The variance of two parts", zh: "两部分的方差"}
@@ -27,7 +27,7 @@
 #             together. The check cuts rows with a mean of 10,000 at random places; some parts are empty.
 #           zh: >-
 #             只读一遍的行，没有第二遍去求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
-#             返回两部分合在一起的这三个数。检查时把均值为 10,000 的行从随机的位置切开，有的部分是空的。
+#             返回两部分合在一起的这三个数。检查程序把均值为 10,000 的行从随机的位置切开，有的部分是空的。
 #         fails: "squares"
 #       3:
 #         title: {en: "RMSNorm by a warp", zh: "用一个线程束做 RMSNorm"}
@@ -39,7 +39,7 @@
 #             squares, each lane over columns lane, lane + 32, ..., give all lanes the sum, then write the results.
 #           zh: >-
 #             编写 `rms_norm_warp`：一个 32 线程的线程块处理一行，共 `width` 个 float，长度任意。先求平方和，每个 lane 负责第
-#             lane、lane + 32……列；让所有 lane 都得到这个和，再写出结果。
+#             lane、lane + 32……列；让所有 lane 都得到这个总和，再写出结果。
 #         fails: "rms_norm_warp"
 # ---
 # %% stub-1

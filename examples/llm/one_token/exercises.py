@@ -14,7 +14,7 @@
 #             models; it runs without a GPU.
 #           zh: >-
 #             GPU 的显存是 `memory` 个字节，权重占去 `weights` 个字节，其余全部用作 bf16 的 KV 缓存。算出所有序列加起来能放下多少个词元。
-#             检查用到三个模型，不需要 GPU。
+#             检查程序用到三个模型，不需要 GPU。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "Read a block of Q4_1", zh: "读懂一个 Q4_1 块"}

@@ -14,7 +14,7 @@
 #             also for large numbers and for numbers that lie far apart.
 #           zh: >-
 #             用 NumPy 为 x 的每一行写出 `log_softmax`，并保持 x 的类型。
-#             先求 softmax 再取对数是不够的：份额可能小到这种类型表示不了，它的对数却不会。检查时与 float64 的结果比较，
+#             先求 softmax 再取对数是不够的：份额可能小到这种类型表示不了，它的对数却不会。检查程序与 float64 的结果比较，
 #             其中有数值很大的行，也有各数相差很远的行。
 #         fails: "log_softmax"
 #       2:
@@ -27,8 +27,8 @@
 #             A part that sees nothing has (-inf, 0). `join` returns the pair of both parts. The check cuts
 #             rows at random places and joins the parts, some of them empty, in any order; nothing may become NaN.
 #           zh: >-
-#             一行的两部分已经分别求过和。每部分有一对数（最大值，和），其中的和是相对于这个最大值的；什么都看不见的部分是
-#             (-inf, 0)。`join` 返回两部分合在一起的那一对。检查时把行从随机的位置切开，按几种次序合并，还会留几个空的部分；
+#             一行的两部分已经分别求过总和。每部分有一对数（最大值，总和），其中的总和是相对于这个最大值的；什么都看不见的部分是
+#             (-inf, 0)。`join` 返回两部分合在一起的那一对。检查程序把行从随机的位置切开，按几种次序合并，还会留几个空的部分；
 #             任何一对都不能变成 NaN。
 #         fails: "sum of the joined parts"
 #       3:
@@ -43,8 +43,8 @@
 #             compares with NumPy.
 #           zh: >-
 #             编写 `softmax_warp`：一个 32 线程的线程块处理一行，共 `width` 个 float，长度任意。每个 lane 走遍第 lane、
-#             lane + 32……列，维护自己的最大值与和；然后各 lane 用洗牌把它们合并，第二遍写出份额。有的 lane 可能一列也没有。
-#             检查时与 NumPy 比较。
+#             lane + 32……列，维护自己的最大值与总和；然后各 lane 用洗牌把它们合并，第二遍写出份额。有的 lane 可能一列也没有。
+#             检查程序与 NumPy 比较。
 #         fails: "softmax_warp"
 # ---
 # %% stub-1
