@@ -28,6 +28,7 @@ import thinned
 
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
+from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -200,7 +201,7 @@ DEPENDENCIES = (
 
 @pytest.fixture(scope="session")
 def installed(shared_folder):
-    """Python of a fresh environment with the project's wheel and its dependencies alone, made once a run.
+    """Python of a fresh environment with the project and its dependencies alone, from the zip that the site offers, once a run.
 
     `pycuda` is a stand-in there that can be imported; whatever is asked of it raises NeedsGpu.
     """
@@ -212,7 +213,9 @@ def installed(shared_folder):
             shutil.rmtree(folder, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-            options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel", ROOT]
+            publishing.package(folder / publishing.PACKAGE, ROOT)
+            options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel"]
+            options.append(folder / publishing.PACKAGE)
             done = subprocess.run([*pip, *options], capture_output=True, text=True, timeout=300)
             assert done.returncode == 0, done.stderr[-3000:]
             (wheel,) = (folder / "wheel").glob("*.whl")

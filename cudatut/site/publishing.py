@@ -14,7 +14,7 @@ from cudatut import catalog, paths
 from cudatut.site import locale
 
 ARCHIVE = "examples/cudatut-examples.zip"
-PACKAGE = "cudatut.zip"  # at the root of the site
+PACKAGE, SITE = "cudatut.zip", "cudatut-site.zip"  # at the root of the site
 _PACKAGE = ("pyproject.toml", "README.md", "LICENSE", "docs/contents.yml")  # beside three folders
 _TEXT = (".py", ".cu", ".cuh", ".yml", ".txt", ".md", ".toml", ".json", ".ipynb")
 FEED = "feed.xml"
@@ -146,6 +146,12 @@ def package(path: Path, root: Path) -> None:
     )
 
 
+def whole_site(site: Path) -> None:
+    """Write the built site, both languages, as a zip into itself."""
+    files = {one.relative_to(site).as_posix(): one.read_bytes() for one in _files(site)}
+    _write_zip(site / SITE, "cudatut-site", files, level=1)
+
+
 def _files(root: Path) -> Iterator[Path]:
     """The files below a folder, but for those that are hidden or made by Python."""
     for file in sorted(root.rglob("*")):
@@ -154,7 +160,7 @@ def _files(root: Path) -> Iterator[Path]:
             yield file
 
 
-def _write_zip(path: Path, folder: str, files: dict[str, bytes]) -> None:
+def _write_zip(path: Path, folder: str, files: dict[str, bytes], level: int = 9) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as out:
         for name, data in sorted(files.items()):
@@ -162,4 +168,4 @@ def _write_zip(path: Path, folder: str, files: dict[str, bytes]) -> None:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system, entry.external_attr = 3, 0o644 << 16
             text = name.endswith(_TEXT)
-            out.writestr(entry, data.replace(b"\r\n", b"\n") if text else data, compresslevel=9)
+            out.writestr(entry, data.replace(b"\r\n", b"\n") if text else data, compresslevel=level)
