@@ -13,7 +13,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 import cudatut.notebook
-from cudatut import catalog, exercises, paths, to_notebook
+from cudatut import catalog, exercises, overlays, paths, to_notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell
@@ -43,6 +43,19 @@ def environment(**more):
 LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
 
 
+def chinese():
+    """Ten notebooks of examples and ten of exercises as Chinese readers have them, spread over the book."""
+    every, found = catalog.examples(), []
+    for example in every[:: len(every) // 10 + 1]:
+        cells = [overlays.code(cell, example.file) for cell in cells_of(example)]
+        found.append({"name": f"{example.name} in Chinese", "cells": cells})
+    chapters = exercises.chapters()
+    for chapter in chapters[:: len(chapters) // 10 + 1]:
+        _, raw = exercises.committed_notebook(chapter, "zh")
+        found.append({"name": f"{chapter}{catalog.EXERCISES} in Chinese", "cells": code_of(raw)})
+    return found
+
+
 @pytest.fixture(scope="module")
 def ran(request, sources_of_the_site):
     """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand.
@@ -54,6 +67,7 @@ def ran(request, sources_of_the_site):
     for chapter in exercises.chapters():
         _, raw = exercises.committed_notebook(chapter)
         todo.append({"name": f"{chapter}{catalog.EXERCISES}", "cells": code_of(raw)})
+    todo += chinese()
     before = kept.Kept(kept.cache_folder() / "notebooks", most=8)
     key = None
     if made_from := sources_of_the_site(paths.examples_dir().parent):
@@ -98,6 +112,13 @@ def test_modules_of_the_book_are_found(ran):
     asks = re.compile(r"^from (?:ladder|cudatut\.book\.[\w.]+) import", re.MULTILINE)
     asking = [e for e in catalog.examples() if asks.search(e.path.read_text("utf-8"))]
     assert len(asking) > 20 and all(e.name in ran for e in asking)
+
+
+def test_chinese_notebooks_are_chinese_and_run(ran):
+    todo = chinese()
+    assert len(todo) >= 18 and all(not ran[one["name"]]["failed"] for one in todo)
+    said = "".join(cell for one in todo for cell in one["cells"])
+    assert len(re.findall(r"# .*[\u4e00-\u9fff]", said)) > 30
 
 
 def test_the_check_finds_what_is_missing(installed, tmp_path):
