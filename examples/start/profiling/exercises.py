@@ -22,7 +22,7 @@
 #         title: {en: "The kernel's time and the copy's time", zh: "kernel 的时间与复制的时间"}
 #         level: medium
 #         minutes: 10
-#         given: ["30 %"]
+#         given: ["30 %", "30%"]
 #         task:
 #           en: >-
 #             `split_ms` makes a launch and a copy that needs its result, and returns two times in milliseconds: that

@@ -22,7 +22,7 @@
 #         title: {en: "Three kernels or one", zh: "三个 kernel 还是一个"}
 #         level: medium
 #         minutes: 15
-#         given: ["1 %"]
+#         given: ["1 %", "1%"]
 #         task:
 #           en: >-
 #             Three kernels compute `t = a * x + b`, then `u = t * t`, then `z = u + x`. Each reads its inputs from
