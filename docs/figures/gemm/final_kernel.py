@@ -81,7 +81,7 @@ def banks(tm: int = 8) -> str:
         at = "i ^ 1" if flip else "i"
         s.text_from(0, y, tr(f"sum of row i at {at}", f"第 i 行的和放在 {at}"), "bold")
         cells = Grid(s, left, y + 12, cell, row, gap=(8, 12), rx=0, size=13)
-        cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加和"), "mono")
+        cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加值"), "mono")
         for line, first, places in (
             (0, 24, range(tm)),
             (1, 64, [i ^ flip for i in range(tm)]),
@@ -91,7 +91,7 @@ def banks(tm: int = 8) -> str:
         cells.heads([fetched] * tm, "good" if flip else "warn", 12, up=-14, row=2)
     alt = tr(
         "With sums at i every FMA fetches a factor and a sum from the same bank; with sums at i ^ 1 always one from each.",
-        "和放在 i 时，每条 FMA 的因子与和都在同一个存储体；放在 i ^ 1 时，总是一边一个。",
+        "累加值放在 i 时，每条 FMA 的操作数与累加值都在同一个存储体；放在 i ^ 1 时，总是一边一个。",
     )
     caption = tr(
         "Registers that the FMAs of one column fetch (b[j] is kept by `.reuse`): one color for even ones, one for odd ones. The numbers are an example.",

@@ -17,7 +17,7 @@
 #           zh: >-
 #             有 32 个候选，每一个都比前一个慢 1 %。单次运行的时间以真实时间为中心服从正态分布，标准差为
 #             `scatter`（0.01 即 1 %）。模拟 `trials` 场比赛，按 `rounds` 次运行的中位数定胜负。返回最快的候选
-#             获胜的比例（%），以及冠军平均慢多少（%）。离散为 5 % 时，跑多少轮才抵得上离散为 1 % 时的一轮？
+#             获胜的比例（%），以及冠军平均慢多少（%）。波动为 5 % 时，跑多少轮才抵得上波动为 1 % 时的一轮？
 #         fails: "right, one round"
 #       2:
 #         title: {en: "A rule of your own", zh: "自己的规则"}
@@ -30,9 +30,9 @@
 #             time. Write `busy(config, m, n)`, the share of the slots that work until the last tile is done. The
 #             check hands each tile to the slot that is free first, and compares.
 #           zh: >-
-#             1024 x 1024 的乘积分块不多，分块大了就有 SM 没活干。一块 GPU 有 `sms` 乘以 `config.blocks` 个线程块
+#             1024 x 1024 的矩阵乘法分块不多，分块大了就有 SM 空闲。一块 GPU 有 `sms` 乘以 `config.blocks` 个线程块
 #             位置，每个 `config.bm` x `config.bn` 的分块用一个单位时间。写出 `busy(config, m, n)`：到最后一个分块
-#             完成为止，有活干的位置占多大比例。检查程序每次把分块交给最先空出来的位置，再来比较。
+#             完成为止，在工作的位置占多大比例。检查程序每次把分块交给最先空出来的位置，再来比较。
 #         fails: "slots that work"
 # ---
 # %% stub-1

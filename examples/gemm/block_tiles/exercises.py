@@ -14,7 +14,7 @@
 #             use at most so many registers. What does a budget of 100 allow, and one of 224?
 #           zh: >-
 #             写出 `best_tile(registers)`：从共享内存读来的每个字做的 FMA 最多的线程分块（行数，列数）。边长是 2 的
-#             幂，行数不小于列数，所有的和与操作数加起来最多用这么多寄存器。预算 100 个时是什么形状，224 个时呢？
+#             幂，行数不小于列数，所有累加值与操作数加起来最多用这么多寄存器。预算 100 个时是什么形状，224 个时呢？
 #         fails: "24 registers"
 #       2:
 #         title: {en: "Columns that are apart", zh: "隔开的列"}

@@ -15,8 +15,8 @@
 #             disappear behind multiplications of 1000?
 #           zh: >-
 #             写出 `finish(load, multiply, tiles, buffers)`，返回最后一个分块乘完的时刻。分块依次相乘；只要有缓冲区
-#             空出来就开始加载，各次加载互不影响。`CASES` 里有四个结果。加载要 2500、相乘要 1000 时，需要几个缓冲区
-#             才能把加载完全掩盖？
+#             空出来就开始读取，各次读取互不影响。`CASES` 里有四个结果。读取要 2500、相乘要 1000 时，需要几个缓冲区
+#             才能把读取完全掩盖？
 #         fails: "load 700, 1 buffers"
 #       2:
 #         title: {en: "Chunks that arrive early", zh: "提前到达的数据段"}

@@ -14,7 +14,7 @@
 #             64 x 128?
 #           zh: >-
 #             写出 `last_wave(m, n, tile_m, tile_n)`：每个 SM 一次处理一个分块时，最后一波里有多大比例的 SM 在工作。
-#             对 4096 x 4096 的乘积，128 x 128 和 64 x 128 的分块哪个更合适？
+#             对 4096 x 4096 的矩阵乘法，128 x 128 和 64 x 128 的分块哪个更合适？
 #         fails: "last wave"
 #       2:
 #         title: {en: "A rung for small matrices", zh: "给小矩阵写一级"}
