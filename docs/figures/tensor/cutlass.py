@@ -74,7 +74,7 @@ def divide(rows: int = 8, columns: int = 8, tile: tuple[int, int] = (2, 3)) -> s
     s.text_from(left + columns * cell + 12, y + high - 6, between, "muted", 11)
     alt = tr(
         f"A matrix in 8 x 8 tiles; tile {tile} is drawn large, with element (5, 7) in it. Strides inside of a tile are 512 and 1, from tile to tile 65536 and 64.",
-        f"一个矩阵分成 8 × 8 个分块；分块 {tile} 被放大，里面标出元素 (5, 7)。块内跨度为 512 和 1，块间跨度为 65536 和 64。",
+        f"一个矩阵分成 8 × 8 个分块；分块 {tile} 被放大，里面标出元素 (5, 7)。块内步长为 512 和 1，块间步长为 65536 和 64。",
     )
     caption = tr(
         "Two coordinates instead of one: which tile, and where in it.",

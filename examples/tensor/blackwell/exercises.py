@@ -14,7 +14,7 @@
 #             for all. Return the numbers as float64.
 #           zh: >-
 #             写出 `unpack(packed, scales, whole)`。`packed` 的每个字节里有两个 4 位的数，第一个在低半字节：先是符号，然后是它在
-#             `E2M1` 中的序号。`scales` 为每 16 个数给出一个浮点数，`whole` 是所有数共用的另一个因子。返回 float64 的数。
+#             `E2M1` 中的序号。`scales` 为每 16 个数给出一个浮点数，`whole` 是所有数共用的另一个缩放系数。返回 float64 的数。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "A better power of two", zh: "更好的 2 的幂"}

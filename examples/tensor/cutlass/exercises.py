@@ -30,7 +30,7 @@
 #             a lane have two modes of 2 for the sums, and three for A. No GPU and no package is needed.
 #           zh: >-
 #             用布局写出 `mma.sync` m16n8k16 里谁持有什么。`SUMS` 从（lane，值）通向 16 × 8 累加值中的位置，`FACTOR` 通向 16 × 16 的
-#             因子 A 中的位置；两者都逐列计数，即第 c 列第 r 行位于 r + 16 * c。它们各是一对形状与跨度，写法与 `offset` 的参数相同。
+#             操作数 A 中的位置；两者都逐列计数，即第 c 列第 r 行位于 r + 16 * c。它们各是一对形状与步长，写法与 `offset` 的参数相同。
 #             lane 有 4 和 8 两个模；一个 lane 的值，在累加值里有两个长为 2 的模，在 A 里有三个。不需要 GPU，也不需要任何软件包。
 #         fails: "are wrong"
 # ---

@@ -13,7 +13,7 @@
 #             and the number of the register that hold the score in a row and a column. The check looks at all of them.
 #           zh: >-
 #             一个线程束组有 64 x 128 个分数，每个 lane 持有 64 个，即 s[0] 到 s[63]。给定行和列，返回分数所在的
-#             线程束（0 到 3）、lane 和寄存器的编号。检查会看全部分数。
+#             线程束（0 到 3）、lane 和寄存器的编号。检查程序会看全部分数。
 #         fails: "warp, lane and register"
 #       2:
 #         title: {en: "Which phase?", zh: "等哪个相位？"}
@@ -26,7 +26,7 @@
 #             that is new behaves as if a phase of parity 1 had ended. The check lets both run in a random order.
 #           zh: >-
 #             缓冲区环里的第 n 块：返回它所在的缓冲区、生产者复制之前在该缓冲区的 empty 屏障上等的奇偶、消费者在 full
-#             屏障上等的奇偶。新屏障的表现如同刚结束了一个奇偶为 1 的相位。检查会让两者以随机次序运行。
+#             屏障上等的奇偶。新屏障的表现如同刚结束了一个奇偶为 1 的相位。检查程序会让两者以随机次序运行。
 #         fails: "tiles in order"
 #       3:
 #         title: {en: "Which tile first?", zh: "先算哪一块？"}

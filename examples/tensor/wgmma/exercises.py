@@ -14,10 +14,10 @@
 #             run along the depth.
 #           zh: >-
 #             `memory` 逐字节保存着一个 64 行 64 列的 bf16 盒子，由 TMA 以 `swizzle=128` 写成。写出 `byte_of(row, column)`：
-#             对于行沿深度方向的因子，返回 wgmma 取这个元素时所读的字节位置。
+#             对于行沿深度方向的操作数，返回 wgmma 取这个元素时所读的字节位置。
 #         fails: "are wrong"
 #       2:
-#         title: {en: "Both factors along the depth", zh: "两个因子都沿深度方向"}
+#         title: {en: "Both factors along the depth", zh: "两个操作数都沿深度方向"}
 #         level: medium
 #         minutes: 40
 #         task:
