@@ -73,7 +73,17 @@ def _texts(docs: Path, examples: Path) -> Iterator[tuple[Path, int, str]]:
                 yield path, number, _HIDDEN.sub(lambda m: "{{}}" if m["braces"] else "`", line)
     for path in [*sorted((docs / "labels").glob("*.yml")), docs / "contents.yml"]:
         yield from ((path, *one) for one in other_words.chinese(path))
+    yield from _of_glossary(docs / "glossary.yml")
     for path in other_words.exercises(examples):
         yield from ((path, *one) for one in other_words.chinese(path))
     for path in sorted(examples.rglob(overlays.FILE)):
         yield from ((path, pair.line, pair.words) for pair in overlays.load(path).values())
+
+
+def _of_glossary(path: Path) -> Iterator[tuple[Path, int, str]]:
+    """Its terms and what they mean; its synonyms are what others say."""
+    lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
+    for term in yaml_text.load("\n".join(lines)) or []:
+        for text in (term["zh"], term["means"]["zh"]):
+            at = next((number for number, line in enumerate(lines, 1) if text[:20] in line), 0)
+            yield path, at, text

@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "The pitch that helps", zh: "有用的行距"}
+#         title: {en: "The pitch that helps", zh: "有用的行步长"}
 #         level: easy
 #         minutes: 15
 #         task:
@@ -14,9 +14,9 @@
 #             times 32 neighbors of the tile. Count the passes of a warp in a step of depth 8. Which of the
 #             pitches 8, 9, 10 and 12 is best, and what is wrong with "plus one"?
 #           zh: >-
-#             `block_tile_2d` 的 A 分块没有转置，是 `As[128][行距]`。每行从偶数号字开始时，lane 读自己的八行，一次读两个深度，
+#             `block_tile_2d` 的 A 分块没有转置，是 `As[128][行步长]`。每行从偶数号字开始时，lane 读自己的八行，一次读两个深度，
 #             否则一次一个；写入是 `As[t // 8][t % 8]`，共四次，每次是分块里相邻的 32 个字。求线程束在深度 8 的一步里
-#             走几趟。行距 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
+#             走几趟。行步长 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
 #         fails: "passes to read A"
 #       2:
 #         title: {en: "Where padding fails", zh: "填充无能为力的地方"}
@@ -31,7 +31,7 @@
 #             once. As a rung, `python -m cudatut try gemm my_sgemm.cu` times it.
 #           zh: >-
 #             分块深 16 时，可以让相邻四个 lane 搬 A 一行的 16 个字。它们写的是转置分块的同一列，深度为 0、4、8、12，
-#             任何 4 的倍数的行距都不能把它们分开。写出 `swapped(inner, row)`：用异或求某个深度上某一行的位置，使一次
+#             任何 4 的倍数的行步长都不能把它们分开。写出 `swapped(inner, row)`：用异或求某个深度上某一行的位置，使一次
 #             写入只走一趟。每个位置只能用一次，四行要保持相邻，这样才能一次读出。做成一级之后，
 #             `python -m cudatut try gemm my_sgemm.cu` 会给它计时。
 #         fails: "passes of one store"

@@ -14,7 +14,7 @@
 #             are 32 banks of 4 bytes. Which of the pitches in the check need no swizzle?
 #           zh: >-
 #             分块在共享内存里按每行 `pitch` 字节存放，`pitch` 是 16 的倍数。`ldmatrix` 读取连续八行里编号为 `piece` 的 16 字节
-#             小段。写出 `passes(pitch, piece)`：要走几趟。共有 32 个 4 字节的存储体。检查程序用的哪些行距不需要重排？
+#             小段。写出 `passes(pitch, piece)`：要走几趟。共有 32 个 4 字节的存储体。检查程序用的哪些行步长不需要重排？
 #         fails: "are wrong"
 #       2:
 #         title: {en: "Weights as they lie", zh: "直接使用权重"}
