@@ -14,7 +14,7 @@
 #             see a race, so run your file under `compute-sanitizer --tool racecheck` too.
 #           zh: >-
 #             写出最后一个线程束，每一步只用一个 `__syncwarp()`，并且不留下数据竞争。上图的下半部分就是提示。
-#             检查会对几种长度的随机整数求和。检查看不出竞争，所以还要用
+#             检查程序会对几种长度的随机整数求和。它看不出竞争，所以还要用
 #             `compute-sanitizer --tool racecheck` 运行你的文件。
 #         fails: "n=31"
 #       2:
