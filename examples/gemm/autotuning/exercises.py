@@ -7,7 +7,7 @@
 #         title: {en: "How many rounds?", zh: "要跑多少轮？"}
 #         level: easy
 #         minutes: 20
-#         given: ["1 %", "5 %"]
+#         given: ["1 %", "5 %", "1%", "5%"]
 #         task:
 #           en: >-
 #             32 candidates, each 1 % slower than the one before. Single runs scatter normally around the true
@@ -15,9 +15,9 @@
 #             the median of `rounds` runs. Return how often (in %) the fastest wins, and how much (in %) too slow the
 #             winner is on average. Which number of rounds at 5 % is worth one round at 1 %?
 #           zh: >-
-#             有 32 个候选，每一个都比前一个慢 1 %。单次运行的时间以真实时间为中心服从正态分布，标准差为
-#             `scatter`（0.01 即 1 %）。模拟 `trials` 场比赛，按 `rounds` 次运行的中位数定胜负。返回最快的候选
-#             获胜的比例（%），以及冠军平均慢多少（%）。波动为 5 % 时，跑多少轮才抵得上波动为 1 % 时的一轮？
+#             有 32 个候选，每一个都比前一个慢 1%。单次运行的时间以真实时间为中心服从正态分布，标准差为
+#             `scatter`（0.01 即 1%）。模拟 `trials` 场比赛，按 `rounds` 次运行的中位数定胜负。返回最快的候选
+#             获胜的比例（%），以及冠军平均慢多少（%）。波动为 5% 时，跑多少轮才抵得上波动为 1% 时的一轮？
 #         fails: "right, one round"
 #       2:
 #         title: {en: "A rule of your own", zh: "自己的规则"}

@@ -32,7 +32,7 @@
 #         title: {en: "Which tile first?", zh: "先算哪一块？"}
 #         level: medium
 #         minutes: 15
-#         given: ["1 %"]
+#         given: ["1 %", "1%"]
 #         task:
 #           en: >-
 #             With a causal mask tile i of a head's queries needs i + 1 steps. 32 heads have 64 tiles each. Return all
@@ -40,7 +40,7 @@
 #             at most 1 % more steps than a block has on average.
 #           zh: >-
 #             带因果掩码时，一个头的第 i 块查询需要 i + 1 步。共 32 个头，各有 64 块。返回全部（头，块）的列表，
-#             顺序就是 132 个线程块领取它们的顺序。最后结束的线程块所用的步数，最多只能比平均多 1 %。
+#             顺序就是 132 个线程块领取它们的顺序。最后结束的线程块所用的步数，最多只能比平均多 1%。
 #         fails: "steps of the last block"
 # ---
 # %% stub-1
