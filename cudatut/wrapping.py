@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+from rich.cells import cell_len
+
 # Chinese characters and their punctuation, and what of it begins no line.
 WIDE = r"[\u3000-\u9fff\uff00-\uffef]"
 _NOT_FIRST = "，。、；：？！）》」』”’"
@@ -18,3 +20,9 @@ def wrapped(text: str, fits: Callable[[str], bool]) -> list[str]:
         if piece != " " or lines[-1]:
             lines[-1] += piece
     return [line.rstrip() for line in lines]
+
+
+def padded(text: str, width: int) -> str:
+    """A text as wide as a column; to its right with a negative width."""
+    blanks = " " * (abs(width) - cell_len(text))
+    return blanks + text if width < 0 else text + blanks
