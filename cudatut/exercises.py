@@ -360,7 +360,7 @@ def progress() -> dict[str, str]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if not set(kept.values()) <= {"started", "done"}:
-            raise ValueError("it is not ours")
+            raise ValueError(_say("not ours"))
         return kept
     except FileNotFoundError:
         return {}

@@ -316,6 +316,16 @@ def test_an_error_of_pythons_names_the_readers_line_and_debugging_shows_all(chap
     assert "Traceback" in run(path, CUDATUT_DEBUG="1").stderr
 
 
+def test_the_language_of_a_file_goes_before_that_of_the_reader(chapter):
+    """`lang=` in the file; where it has none, the reader's."""
+    for lang, chinese in (("zh", True), ("en", False)):
+        path = exercises.write(exercises.get("start/add", 1), f"{lang}.py", lang)
+        for asked in ("en", "zh"):
+            said = run(path, CUDATUT_LANG=asked).stderr
+            expected = "检查 scale 1：共 3 个元素，其中 3 个不对；第一个是元素 0：得到 1，应为 2"
+            assert (expected in said) == (chinese or asked == "zh"), said
+
+
 def test_errors_before_the_check_are_explained_too(chapter):
     path = exercises.write(exercises.get("start/add", 1))
     path.write_text(
