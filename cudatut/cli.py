@@ -22,8 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
-
 import cudatut
 from cudatut import catalog, paths, recording, results, words
 from cudatut.errors import CheckError, CudatutError, NoGpuError, ToolMissing
@@ -181,6 +179,8 @@ class _ChineseHelp(argparse.HelpFormatter):
     """Breaks lines of Chinese, too."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
+        from rich.cells import cell_len
+
         return wrapped(text, lambda line: cell_len(line) <= width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from rich.cells import cell_len
-
 from cudatut import tool, words
 from cudatut.pairs import Ratio, again, paired, ratio
 from cudatut.schema import reader, short
@@ -59,7 +57,7 @@ class Result:
         """A heading and an aligned table, first column left, the others right."""
         table = self._told(lang)
         # A recording's text is English, and is compared with what this makes of its numbers.
-        wide = len if lang == "en" else cell_len
+        wide = len if lang == "en" else _columns
         width, *widths = [max(map(wide, column)) for column in zip(*table)]
         lines = [self.heading(lang)]
         for name, *values in table:
@@ -103,6 +101,13 @@ class Result:
                 return row
         why = (missing or {}).get(name) or f"it has {[row.name for row in rows]}"
         raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
+
+
+def _columns(text: str) -> int:
+    """Of a terminal, where Chinese characters are two columns wide."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 _ROUNDING = 1e-9  # of what is computed again from the numbers that a result has

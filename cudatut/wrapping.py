@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable
 
-from rich.cells import cell_len
-
 # Chinese characters and their punctuation, and what of it begins no line.
 WIDE = r"[\u3000-\u9fff\uff00-\uffef]"
 _NOT_FIRST = "，。、；：？！）》」』”’"
@@ -24,5 +22,7 @@ def wrapped(text: str, fits: Callable[[str], bool]) -> list[str]:
 
 def padded(text: str, width: int) -> str:
     """A text as wide as a column; to its right with a negative width."""
+    from rich.cells import cell_len  # here, since most commands pad nothing
+
     blanks = " " * (abs(width) - cell_len(text))
     return blanks + text if width < 0 else text + blanks

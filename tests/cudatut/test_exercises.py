@@ -122,7 +122,7 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
     assert cli.main(["exercise", "start", "--lang", "zh"]) == 0
     said = capsys.readouterr().out
     assert "三倍" in said and "已完成 1 个" in said
-    assert cli.main(["exercise", "start/add", "--level", "hard"]) == 0
+    assert cli.main(["exercise", "start/add", "--level", "hard", "--lang", "en"]) == 0
     said = capsys.readouterr().out
     assert "Thrice" in said and "Twice" not in said
 
