@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from cudatut import recording, results, tool
+from cudatut import recording, results, tool, words
 from cudatut.errors import CudatutError
 from cudatut.results import Facts, format_value
 
 TITLE = "measured here"
+_say = words.section("beside")
 
 
 def yours(cell: str, values: dict[str, Any]) -> Facts:
@@ -33,12 +34,12 @@ def lines(gpu: str, book: Facts, own: Facts) -> Iterator[str]:
     """What is told of each value: the reader's own, and that of the book where it has one of this name."""
     known = {row.name: row.value for row in book.rows}
     for row in own.rows:
-        beside = (
-            f", {gpu.removeprefix('NVIDIA ')} {_said(known[row.name], row.unit)}"
-            if row.name in known
-            else ""
-        )
-        yield f"{row.name}: yours {_said(row.value, row.unit)}{beside}"
+        told = {"name": row.name, "own": _said(row.value, row.unit)}
+        if row.name in known:
+            value = _said(known[row.name], row.unit)
+            yield _say("beside", gpu=gpu.removeprefix("NVIDIA "), value=value, **told)
+        else:
+            yield _say("alone", **told)
 
 
 def _of_the_book(cell: str) -> tuple[str, Facts]:

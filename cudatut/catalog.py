@@ -14,12 +14,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, yaml_text
+from cudatut import paths, words, yaml_text
 from cudatut import sizes as sizes_of_header
 from cudatut.errors import CudatutError
+from cudatut.words import LANGUAGES
 
 DEFAULT_TIMEOUT_S = 120.0
-LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 CHAPTER = "chapter"  # the script of a chapter's own example; others beside it add their names to the chapter's
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
@@ -42,6 +42,7 @@ _IMPORT = re.compile(
     re.M,
 )
 _BOOK = "cudatut.book."  # the examples as a package
+_say = words.section("catalog")
 
 
 class UnknownExampleError(CudatutError):
@@ -291,17 +292,13 @@ def get(name: str) -> Example:
     path = path_of(wanted)
     if path.is_file() and path.resolve().is_relative_to(root) and (example := _read(path)):
         if (old := f"{_bare(name)}.py") in moved() and name_in(old) != example.name:
-            print(f"{name_in(old)} is called {example.name} now.", file=sys.stderr)
+            print(_say("moved", old=name_in(old), new=example.name), file=sys.stderr)
         return example
     if wanted.endswith(EXERCISES) and path.is_file():
-        raise UnknownExampleError(
-            f"'{wanted}' is no example: it holds the beginnings of exercises. "
-            f"`python -m cudatut exercise {wanted.removesuffix(EXERCISES)}` lists them."
-        )
+        chapter = wanted.removesuffix(EXERCISES)
+        raise UnknownExampleError(_say("beginnings", name=wanted, chapter=chapter))
     hint = did_you_mean(wanted, [example.name for example in examples()])
-    raise UnknownExampleError(
-        f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."
-    )
+    raise UnknownExampleError(_say("no example", name=name, hint=hint))
 
 
 def did_you_mean(wanted: str, known: list[str]) -> str:
@@ -310,7 +307,7 @@ def did_you_mean(wanted: str, known: list[str]) -> str:
     stems = difflib.get_close_matches(stem, [name.rpartition("/")[2] for name in known])
     close = [name for stem in stems for name in known if name.rpartition("/")[2] == stem]
     close += difflib.get_close_matches(wanted, known, cutoff=0.8)
-    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+    return _say("did you mean", names=_say("or").join(dict.fromkeys(close))) if close else ""
 
 
 def relative(path: Path, root: Path) -> str:

@@ -139,6 +139,6 @@ def title(name: str, file: str, lacking: Lacking | None = None) -> str:
 
 def said_by_title(name: str) -> tuple[str, str]:
     """The words of a cell's title, as an overlay has them, and the number at its end or ''."""
-    match = re.fullmatch(r"(.*?)(?:-(\d+))?", name)
+    match = re.fullmatch(r"(.*?)(?:-(\d+))?", name, re.DOTALL)
     assert match
     return match[1].replace("-", " "), match[2] or ""

@@ -5,7 +5,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from cudatut import words
+
 READ = "cudatut.read"  # the event of Python's audit hooks by which `note_read` tells of a file
+_say = words.section("paths")
 
 
 @cache  # asked thousands of times: where each file of each recording is
@@ -80,7 +83,7 @@ def resolve_source(path: str | os.PathLike) -> Path:
         if place.is_file():
             return place.resolve()
     looked = ", ".join(str(place) for place in places)
-    raise FileNotFoundError(f"kernel file '{path}' not found (looked at {looked})")
+    raise FileNotFoundError(_say("no kernel file", path=path, places=looked))
 
 
 def note_read(path: str | os.PathLike) -> None:

@@ -26,11 +26,13 @@ import pytest
 import spending
 import thinned
 
+from cudatut import words
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parent.parent
+os.environ[words.VARIABLE] = "en"  # what tests look for, here and in processes that they start
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
@@ -359,6 +361,12 @@ class Compiler:
             path = (work / name).resolve()
             if path.is_relative_to(ROOT) and not path.is_relative_to(packages):
                 assert os.path.relpath(path, ROOT) in ours, f"the key does not know of {name}"
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch):
+    """A command that spoke another language, as `--lang` asked, is the last to do so."""
+    monkeypatch.setenv(words.VARIABLE, "en")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, doctor, paths
+from cudatut import catalog, doctor, paths, words
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md")]
@@ -138,6 +138,9 @@ def commands() -> dict[str, list[str]]:
         add(name, in_markdown(path.read_text(encoding="utf-8"), "docs/" not in name))
     for path in sorted((ROOT / "cudatut").rglob("*.py")):
         add(path.relative_to(ROOT).as_posix(), in_python(path.read_text(encoding="utf-8")))
+    for texts in (text for section in words.table().values() for text in section.values()):
+        said = "\n".join(re.sub(r"\{[^}]*\}", "{}", text) for text in texts)
+        add("cudatut/words.yml", [c for c in re.findall(r"`([^`\n]+)`", said) if is_command(c)])
     add("--help", [c for c in re.findall(r"`([^`\n]+)`", help_texts()) if is_command(c)])
     add("Makefile", re.findall(r"^#   (make \w[\w-]*)", (ROOT / "Makefile").read_text(), re.M))
     return found

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 API = "api"  # `import cudatut as ct`
 # A room of the package: what it holds of cudatut/, and which rooms above it may use.
 PACKAGE = {
-    "ground": ("errors failures files finding pairs paths processes sizes tool wrapping yaml_text", ""),
+    "ground": ("comments errors failures files overlays finding pairs paths processes sizes tool words wrapping yaml_text", ""),
     "results": ("results schema", "ground"),
     "book": ("agreement book catalog certificate fingerprint history instrument recording", "ground results"),
     "reader": ("beside", "ground results book"),
@@ -39,7 +39,7 @@ PACKAGE = {
     "site": ("site", "ground results book notebook exercises rules"),
     "authoring": ("authoring", "ground book exercises rules site"),
     "doctor": ("doctor", "ground gpu"),
-    "cli": ("__main__ cli", f"{API} ground book gpu exercises record restamp status site authoring doctor"),
+    "cli": ("__main__ cli", f"{API} ground results book gpu exercises record restamp status site authoring doctor"),
 }  # fmt: skip
 
 # A folder of the examples, and which others it may use. All may use the API, `gpu` and `ground` of the package.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import processes, recording, tool
+from cudatut import processes, recording, tool, words
 from cudatut.catalog import Example
 from cudatut.fingerprint import ran
 from cudatut.record import outputs, session
@@ -136,6 +136,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         work.mkdir()
         env = tool.environment() | {
             "CUDATUT_RECORDING": "1",
+            words.VARIABLE: "en",
             ran.VARIABLE: str(Path(folder, "ran")),
             "PYTHONHASHSEED": "0",
             "IPYTHONDIR": str(Path(folder, "ipython")),

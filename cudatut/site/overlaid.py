@@ -62,6 +62,12 @@ def _chinese(
     return found, lacking
 
 
+def forget() -> None:
+    """A build that is repeated sees what has changed."""
+    overlays.load.cache_clear()
+    _chinese.cache_clear()
+
+
 # --- all of it, without a build ------------------------------------------------------------------
 
 

@@ -43,6 +43,7 @@ from cudatut.site import (
     missing,
     needs,
     notebooks,
+    overlaid,
     publishing,
     references,
     searching,
@@ -93,6 +94,7 @@ class CudatutPlugin(BasePlugin):
 
     @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
     def on_config(self, config: Any) -> None:
+        overlaid.forget()
         lang, docs = config.theme["language"], Path(config.docs_dir)
         self.site_url = os.environ.get("SITE_URL", "")
         if self.site_url:

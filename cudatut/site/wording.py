@@ -84,6 +84,6 @@ def _of_glossary(path: Path) -> Iterator[tuple[Path, int, str]]:
     """Its terms and what they mean; its synonyms are what others say."""
     lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
     for term in yaml_text.load("\n".join(lines)) or []:
-        for text in (term["zh"], term["means"]["zh"]):
+        for text in filter(None, (term.get("zh"), term["means"]["zh"])):
             at = next((number for number, line in enumerate(lines, 1) if text[:20] in line), 0)
             yield path, at, text

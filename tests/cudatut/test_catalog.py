@@ -407,7 +407,9 @@ def test_the_files_of_a_chapter(book):
     }
     files = catalog.ChapterFiles("a/errors")
     assert files.script(catalog.SOLUTIONS) == book.root / "a/errors_solutions.py"
-    assert files.exercises_notebook() == book.root / "a/errors/exercises.ipynb"  # of no exercises.py
+    assert (
+        files.exercises_notebook() == book.root / "a/errors/exercises.ipynb"
+    )  # of no exercises.py
     assert all(
         catalog.matches(f"a/{name}.py", list(files.drafts)) is mine
         for name, mine in (("errors", True), ("errors_solutions", True), ("error", False))

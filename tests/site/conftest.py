@@ -146,6 +146,16 @@ class Project:
         "```example\nstart/add#bench\n```\n"
     )
 
+    # The Chinese of what its example says.
+    chinese = {
+        "such as in Colab: this compiles PyCUDA, which takes minutes": "例如在 Colab 中：编译 PyCUDA 要几分钟",
+        "One idea": "一个想法",
+        "yours < mine": "你的 < 我的",
+        **dict.fromkeys(
+            ("setup", "bench", "told", "given", "solution", "check", "a", "b"), "单元格"
+        ),
+    }
+
     def __init__(self, root, book):
         self.root, self.book = root, book
         for name in ("mkdocs.yml", "mkdocs.zh.yml"):
@@ -160,8 +170,14 @@ class Project:
             for page in ("index", "book", "claims", "glossary", "examples", "api", "contributing"):
                 self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
             self.page("start/add.md", self.chapter.format(body=""), lang)
+        self.overlay({})
         book.example("start/add")
         book.recorded("start/add")
+
+    def overlay(self, more):
+        """Give the examples this Chinese besides."""
+        pairs = [{"en": english, "zh": words} for english, words in (self.chinese | more).items()]
+        self.book.file("zh.yml", yaml.safe_dump(pairs, allow_unicode=True))
 
     def contents(self, chapters):
         lines = [

@@ -149,6 +149,7 @@ def sites(project, monkeypatch):
     notebook["cells"][1]["source"] = (
         "*One* **idea** with `code`, a [link](https://example.org), $\\text{x}$."
     )
+    project.overlay({notebook["cells"][1]["source"]: "一个想法", "long " * 80: "长"})
     raw = json.dumps(notebook).encode()
     own = recording.parse("start/add", book.whole("start/add"), raw)
     own = dataclasses.replace(own, metadata=own.metadata | MORE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cudatut import overlays, paths
+from cudatut import paths
 from cudatut.site import wording
 
 RULES = wording.rules(paths.docs_dir() / wording.FILE)

@@ -35,6 +35,17 @@ def test_output_of_c_stays_in_its_cell_and_in_order(book):
         assert got == want + (["child\n"] if n % 5 == 0 else []), cell.id
 
 
+def test_a_recording_is_in_english(book, monkeypatch):
+    """Whatever the machine speaks."""
+    monkeypatch.setenv("CUDATUT_LANG", "zh")
+    cell = (
+        "# %% check\nimport cudatut as ct\nimport numpy as np\nct.check(np.ones(2), np.ones(2))\n"
+    )
+    book.example("a/one", cell)
+    (output,) = record_notebook(catalog.get("a/one")).notebook.cells[-1].outputs
+    assert output.data["text/plain"].startswith("check output: passed (2 elements")
+
+
 def test_a_loop_that_runs_in_this_thread_keeps_its_tasks(book):
     """Recording from a notebook, or beside Playwright: their tasks are not ours to cancel."""
     book.example("a/one", "# %% check\nprint('one')\n")
