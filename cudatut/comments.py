@@ -228,7 +228,7 @@ def _docstring(code: str, start: int, end: int) -> Comment:
     several = "\n" in literal and len(quote[1]) == 3 and literal.rstrip("\"'").endswith(indent)
     close = quote[1] if not (several and "\n" in text) else f"\n{indent}{quote[1]}"
     return Comment(
-        start, end, "\n\n".join(paragraphs), quote[0], indent, close, _WIDTH - len(quote[0])
+        start, end, "\n\n".join(paragraphs), quote[0], indent, close, _WIDTH - 2 * len(quote[0])
     )
 
 

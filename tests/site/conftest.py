@@ -146,16 +146,6 @@ class Project:
         "```example\nstart/add#bench\n```\n"
     )
 
-    # The Chinese of what its example says.
-    chinese = {
-        "such as in Colab: this compiles PyCUDA, which takes minutes": "例如在 Colab 中：编译 PyCUDA 要几分钟",
-        "One idea": "一个想法",
-        "yours < mine": "你的 < 我的",
-        **dict.fromkeys(
-            ("setup", "bench", "told", "given", "solution", "check", "a", "b"), "单元格"
-        ),
-    }
-
     def __init__(self, root, book):
         self.root, self.book = root, book
         for name in ("mkdocs.yml", "mkdocs.zh.yml"):
@@ -175,8 +165,14 @@ class Project:
         book.recorded("start/add")
 
     def overlay(self, more):
-        """Give the examples this Chinese besides."""
-        pairs = [{"en": english, "zh": words} for english, words in (self.chinese | more).items()]
+        """Give the examples their Chinese, and this besides."""
+        said = {
+            "such as in Colab: this compiles PyCUDA, which takes minutes": "例如在 Colab 中：编译要几分钟",
+            "One idea": "一个想法",
+            "yours < mine": "你的 < 我的",
+            **dict.fromkeys(("setup", "bench", "told", "given", "solution", "check"), "单元格"),
+        }
+        pairs = [{"en": english, "zh": words} for english, words in (said | more).items()]
         self.book.file("zh.yml", yaml.safe_dump(pairs, allow_unicode=True))
 
     def contents(self, chapters):

@@ -77,7 +77,9 @@ def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
 
 def test_the_site_has_them(project):
     (project.root / "CHANGELOG.md").write_text(LOG, encoding="utf-8")
-    (paths.examples_dir() / "renamed.yml").write_text("start/old: start/add\n", encoding="utf-8")
+    (paths.examples_dir() / "moved.yml").write_text(
+        "start/old.py: start/add.py\n", encoding="utf-8"
+    )
     built = project.build()
     assert "../../start/add/" in (built / "start/old/index.html").read_text(encoding="utf-8")
     assert (built / "robots.txt").is_file()
