@@ -134,7 +134,10 @@ def open_page(browser, site_url):
 @cache
 def _terms_alone():
     terms = yaml.safe_load((ROOT / "docs" / "glossary.yml").read_text(encoding="utf-8"))
-    kept = [{k: v for k, v in term.items() if k not in ("chapter", "explained", "code")} for term in terms]
+    kept = [
+        {k: v for k, v in term.items() if k not in ("chapter", "explained", "code")}
+        for term in terms
+    ]
     return yaml.safe_dump(kept, allow_unicode=True)
 
 

@@ -393,13 +393,23 @@ def test_a_hit_says_of_which_page_and_part_it_is_and_where_the_words_stand(open_
     link = first.locator(".md-search-result__link").first
     link.and_(page.locator("[href*='/basics/shared_memory/?h=']")).wait_for()  # of the whole term
     assert first.locator("h1").inner_text() == "共享内存与分块 · 写快 kernel 的基本功"
-    assert {*page.locator(".md-search-result__list mark").all_inner_texts()} == {"共享内存"}
+    marked = {*page.locator(".md-search-result__list mark").all_inner_texts()}
+    assert marked - {""} == {"共享内存", "shared memory"}  # nothing of what is folded
 
 
 def test_a_folk_name_finds_what_the_book_calls_otherwise(open_page):
     page = open_page("zh/")
     search(page, "银行冲突")
-    assert "存储体冲突" in page.locator(".md-search-result__list mark").all_inner_texts()
+    assert "存储体冲突" in page.locator(".md-search-result__list mark").all_text_contents()
+    with page.expect_navigation(url="**/zh/reduction/bank_conflicts/**"):
+        page.keyboard.press("Enter")
+    page.wait_for_selector("article mark[data-md-highlight]", state="attached")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_what_is_asked_around_a_term_does_not_hide_it(ask, lang):
+    questions = ["what is a warp", *(["warp 是什么", "什么是线程束"] if lang == "zh" else [])]
+    assert {pages[0] for pages in ask(lang, questions).values()} == {"start/programming_model/"}
 
 
 def test_search_says_when_it_finds_nothing(open_page):

@@ -15,8 +15,10 @@ const PART = 0.5; // what a word is worth that is there as a part of another: wi
 const STOP = new Set((
   "a about an and are as at be but by can do does for from get has have how i if in into is it its me my of on or so than that "
   + "the their then there these they this to use using was were what when which who why will with without you your "
-  + "如何 怎么 怎样 什么 为什么 一个 可以 这个 那个 的 了 在 是 与 和 或 及 中 里 内 我 吗 呢 把 被 对 用 从 到 也 都 就"
+  + "一个 可以 这个 那个"
 ).split(" "));
+// The same in Chinese, where no blank says what is a word of its own: it parts the words beside it.
+const ASKING = /是什么意思|是什么|为什么|什么是|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪些|哪个|多少|请问|我的|这么|那么|非常/g;
 // What readers add to any question; a page need not say it.
 const ADDED = new Set((
   "cuda gpu nvidia tutorial guide example examples explained code implementation optimize optimization fast faster "
@@ -153,12 +155,14 @@ function wanted(line) {
     const { start } = atoms[i], { end } = atoms[j - 1];
     const typed = line.slice(start, end);
     // Not what says less: who asks for "bank conflict" does not ask for "bank".
-    const others = name ? [...name.names].filter((other) => other.length > 1 && !typed.includes(other)) : [];
+    const names = name ? [...name.names] : [];
+    const less = (other) => [typed, ...names].some((one) => one.length > other.length && !places(one, other).next().done);
+    const others = names.filter((other) => other.length > 1 && !less(other));
     const alike = [...new Set(j - i > 1 ? [typed] : [typed, american(typed)].flatMap((word) => [word, singular(word), stem(word)]))];
     found.push({ typed, start, end, others, alike, introduced: new Set(name ? name.pages : []) });
     i = j;
   }
-  const telling = found.filter(({ typed }) => !STOP.has(typed) && !/^\p{sc=Han}$/u.test(typed));
+  const telling = found.filter(({ typed }) => !STOP.has(typed) && (asked.has(typed) || !/^\p{sc=Han}$/u.test(typed)));
   return telling.length ? telling : found;
 }
 
@@ -175,6 +179,7 @@ function helped(words, line) {
 
 // --- the answer -----------------------------------------------------------------------------------
 
+const RANK = 1e4; // more than any score: the first of the list is what Enter opens
 const rare = (times, of) => Math.log(1 + of / (1 + times));
 
 // Chinese names of which a word is a part, and where in them it begins.
@@ -186,7 +191,7 @@ const longerThan = (word, besides) =>
     : [];
 
 function answer(question) {
-  const line = lower(question);
+  const line = lower(question).replace(ASKING, (some) => " ".repeat(some.length));
   const words = wanted(line);
   if (!words.length) return [];
   helped(words, line);
@@ -213,7 +218,8 @@ function answer(question) {
       !places(section.text, text).next().done || !places(section.heading, text).next().done));
     return { there, worth: (worth * rare(there.size, sections.length)) / whole };
   });
-  const meant = [known, asked].map((names) => names.get(keyed(line))?.pages);
+  const names = [line, ...[words, [...needed]].map((some) => some.map(({ typed }) => typed).join(" "))].map(keyed);
+  const meant = names.flatMap((name) => [known.get(name)?.pages, asked.get(name)?.pages]);
   const ranked = [];
   for (const { location, part, sections: own } of pages) {
     const found = [];
@@ -244,9 +250,9 @@ function answer(question) {
     }
     if (!part) score *= OTHER;
     const rank = meant.some((pages) => pages?.has(location)) ? 2 : missing > needed.size / FORGIVEN ? 0 : 1;
-    ranked.push({ rank, score, part, found, page: own[0] });
+    ranked.push({ rank, score: score + rank * RANK, part, found, page: own[0] });
   }
-  ranked.sort((a, b) => b.rank - a.rank || b.score - a.score);
+  ranked.sort((a, b) => b.score - a.score);
   return ranked.map((page) => group(page, words));
 }
 
