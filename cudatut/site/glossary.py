@@ -119,8 +119,8 @@ def names(term: Term, lang: str) -> list[str]:
 
 
 def words(term: Term, lang: str) -> list[str]:
-    """All that a reader of `lang` may look for to find a term: its names and its code words."""
-    return list(dict.fromkeys([*names(term, lang), *term.get("code", ())]))
+    """All that a reader of `lang` may look for to find a term: its names, and its code words behind those in `lang`."""
+    return list(dict.fromkeys([*_names(term, lang), *term.get("code", ()), *names(term, lang)]))
 
 
 def markdown(

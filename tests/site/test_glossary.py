@@ -47,6 +47,8 @@ def load(tmp_path, *terms):
     ("change", "said"),
     [
         ({"chapter": "start/nowhere"}, "'warp' is introduced in 'start/nowhere'"),
+        ({"explained": "start/nowhere"}, "'warp' is explained in 'start/nowhere'"),
+        ({"explained": "start/model"}, "'warp' has a chapter that introduces it"),
         ({"code": "warpSize"}, "'warp' must have a list of words in code"),
         ({"also": ["bundle"]}, "has other synonyms than"),
         ({"also": {"fr": ["chaîne"]}}, "has other synonyms than"),

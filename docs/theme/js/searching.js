@@ -66,7 +66,7 @@ let longest = 0; // Chinese letters in a name
 
 const singular = (word) => (/[a-z]{3,}s$/.test(word) && !/ss$/.test(word) ? word.slice(0, -1) : word);
 // What "tiles" and "tiled", "quantizing" and "quantization" begin with.
-const stem = (word) => word.replace(/(?<=[a-z]{2}e)d$|(?<=[a-z]{4})(?:ed|ing|ations?)$/, "");
+const stem = (word) => word.replace(/([a-z]{2}e)d$|([a-z]{4})(?:ed|ing|ations?)$/, "$1$2");
 const american = (word) => (word.length > 4 ? word.replace(BRITISH, "iz$1") : word);
 const ATOM = /\p{sc=Han}+|(?:(?!\p{sc=Han})[\p{L}\p{N}])+(?:\.\d+)*/gu;
 const key = (words) => words.map((word) => singular(american(word))).join("");
