@@ -111,18 +111,19 @@ class CudatutPlugin(BasePlugin):
         # Pages import their drawings: `from figures.start import errors`.
         if str(docs.parent) not in sys.path:
             sys.path.insert(0, str(docs.parent))
-        logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         logging.getLogger(_EXEC_LOG).addFilter(_name_page)
         try:
             self.parts = contents.load()
             self.terms = glossary.load(docs.parent / "glossary.yml", self.parts)
+            self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
+            names = {chapter.name for chapter in self.chapters.values()}
+            typed = searching.asked_for(docs.parent / "search.yml", names)
         except CudatutError as error:
             raise PluginError(str(error)) from error
-        self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
-        searching.segment(lang, self.terms)
-        self.asked: dict[str, list[str]] = {}  # by page, what readers look for who need it
+        searching.leave_whole()
+        self.asked = typed[lang]  # by page, what readers look for who need it
         self.named: dict[str, list[str]] = {}  # by page, the examples that it shows
         self.shown: dict[str, str] = {}  # by page, its content as readers get it
         # Material shows its language partial for any true value, and would make wrong links of a list.
@@ -254,7 +255,7 @@ class CudatutPlugin(BasePlugin):
     ) -> None:
         page.content = searching.searched(page.content)
         try:
-            self.asked[page.url] = searching.asked(page.meta)
+            self.asked.setdefault(page.url, []).extend(searching.asked(page.meta))
         except CudatutError as error:
             self.state.page = page.file.src_uri
             self.state.report(error)
@@ -283,10 +284,13 @@ class CudatutPlugin(BasePlugin):
         publishing.write(site, config)
         slimming.theme(site)
         # Written by Material's search, whose turn comes next.
-        searching.add_keywords(
+        lang = self.state.lang
+        part_of = {one.id: one.title[lang] for one in self.parts}
+        searching.complete(
             config.plugins["material/search"].search_index.entries,
             self.terms,
-            self.state.lang,
+            lang,
             self.asked,
+            {f"{one.name}/": part_of[one.part] for one in self.chapters.values()},
         )
         self.copies.cleanup()

@@ -134,7 +134,10 @@ def open_page(browser, site_url):
 @cache
 def _terms_alone():
     terms = yaml.safe_load((ROOT / "docs" / "glossary.yml").read_text(encoding="utf-8"))
-    kept = [{k: v for k, v in term.items() if k not in ("chapter", "code")} for term in terms]
+    kept = [
+        {k: v for k, v in term.items() if k not in ("chapter", "explained", "code")}
+        for term in terms
+    ]
     return yaml.safe_dump(kept, allow_unicode=True)
 
 
@@ -153,6 +156,7 @@ class Project:
         (root / "docs").mkdir()
         (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
         self.glossary()
+        (root / "docs" / "search.yml").write_text("start/add: {en: [], zh: []}\n", "utf-8")
         (root / "docs" / "labels").mkdir()
         self.labels("add: 加法\none thread: 单线程\n")
         self.contents([("add", True), ("later", False)])
