@@ -122,7 +122,7 @@ def _runs(code: str, places: list[tuple[int, int]], mark: str) -> Iterator[Comme
     def made() -> Comment:
         start, end = run[0][0], run[-1][0] + len(code[slice(*run[-1])].rstrip())
         lines = [body(place) for place in run]
-        lead = re.match(r" *", lines[0])[0] if len(run) == 1 else ""  # type: ignore[index]
+        lead = " " * (len(lines[0]) - len(lines[0].lstrip(" "))) if len(run) == 1 else ""
         open = f"{mark} {lead}"
         width = max(_WIDTH, *(_column(code, a) + b - a for a, b in run))
         return Comment(start, end, _joined(lines), open, " " * _column(code, start) + open, "", width)  # fmt: skip
