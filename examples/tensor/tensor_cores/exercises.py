@@ -12,7 +12,7 @@
 #             Complete the kernel: D = max(scale A B, 0), element by element, for matrices of 16 x 16. The product is
 #             there; work on the results while they are in the fragment. You do not need to know which lane holds what.
 #           zh: >-
-#             补全 kernel：逐元素计算 D = max(scale A B, 0)，矩阵都是 16 x 16。乘法已经写好；趁结果还在片段里就处理它们。
+#             补全 kernel：逐元素计算 D = max(scale A B, 0)，矩阵都是 16 x 16。乘法已经写好；请趁结果还在片段里时处理它们。
 #             不需要知道哪个 lane 持有哪个元素。
 #         fails: "are wrong"
 #       2:
@@ -26,9 +26,9 @@
 #             of Y. A row of W is a column of W^T: which layout does the fragment of B need, and how far is it from one of
 #             its columns to the next?
 #           zh: >-
-#             写出 kernel `linear`：用 fp32 计算 Y = X W^T，其中 X 为 m x k，W 为 n x k，都按行存放，类型 fp16，m、n、k 是
+#             写出 kernel `linear`：用 fp32 计算 Y = X W^T，其中 X 为 m x k，W 为 n x k，都按行存放，类型为 fp16，m、n、k 是
 #             16 的倍数。一个线程块就是一个线程束，计算 16 x 16 个结果；网格的 x 方向对应 Y 的列。W 的一行就是 W^T 的一列：
-#             B 的片段应该用哪种布局？它的一列到下一列有多远？
+#             B 的片段应该用哪种布局？相邻两列相距多远？
 #         fails: "are wrong"
 # ---
 # %% stub-1
