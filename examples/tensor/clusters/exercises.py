@@ -14,12 +14,12 @@
 #             wide, m, n, k)`: the bytes that all blocks together read from L2 for bf16 factors. The sizes are multiples of what a
 #             cluster computes.
 #           zh: >-
-#             一个线程块计算 C 的 `rows` × `columns`。在 `high` × `wide` 个线程块（上下、左右）组成的集群里，几个线程块都需要的 A
-#             或 B 的部分只取一次，供大家使用。写出 `from_l2(rows, columns, high, wide, m, n, k)`：操作数为 bf16 时，所有线程块
-#             一共从 L2 读多少字节。各尺寸都是一个集群所计算部分的整数倍。
+#             一个线程块计算 C 中 `rows` × `columns` 个结果。一个集群由 `high` × `wide` 个线程块组成，上下 `high` 个，左右 `wide` 个；
+#             A 或 B 中几个线程块都需要的部分，整个集群只取一次。请编写 `from_l2(rows, columns, high, wide, m, n, k)`：
+#             操作数为 bf16 时，返回所有线程块一共从 L2 读取的字节数。各尺寸都是一个集群所计算部分的整数倍。
 #         fails: "are wrong"
 #       2:
-#         title: {en: "An order of your own", zh: "自己的次序"}
+#         title: {en: "An order of your own", zh: "自己设计分块次序"}
 #         level: medium
 #         minutes: 30
 #         task:
@@ -29,8 +29,9 @@
 #             come once, also where the last band has fewer rows. The check compares all places, then multiplies with your order.
 #             Needs `sm_90a`.
 #           zh: >-
-#             用 CUDA C++ 写 `place_of`：和原来一样按 `group` 行分块为一带，但每隔一带从右往左走。这样，新的一带从上一带结束的
-#             地方开始，那里的 B 列可能还在 L2 缓存里。每个分块恰好出现一次，最后一带行数较少时也一样。检查程序先比较所有位置，再按你的次序做乘法。
+#             请用 CUDA C++ 编写 `place_of`：和原来一样，每 `group` 行分块为一带，但每隔一带改为从右往左。这样，下一带就从上一带
+#             结束的地方开始，那里要用的 B 的列可能还在 L2 缓存里。每个分块必须恰好出现一次，最后一带的行数较少时也是如此。
+#             检查程序先比较所有位置，再按你的次序做乘法。
 #             需要 `sm_90a`。
 #         fails: "are wrong"
 # ---

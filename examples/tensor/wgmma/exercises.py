@@ -4,7 +4,7 @@
 #     requires: sm_90a
 #     exercises:
 #       1:
-#         title: {en: "Where wgmma looks", zh: "wgmma 到哪里去取"}
+#         title: {en: "Where wgmma looks", zh: "wgmma 从哪里取元素"}
 #         level: easy
 #         minutes: 15
 #         task:
@@ -13,8 +13,8 @@
 #             `swizzle=128`. Write `byte_of(row, column)`: the byte at which wgmma finds this element, for a factor whose lines
 #             run along the depth.
 #           zh: >-
-#             `memory` 逐字节保存着一个 64 行 64 列的 bf16 盒子，由 TMA 以 `swizzle=128` 写成。写出 `byte_of(row, column)`：
-#             对于行沿深度方向的操作数，返回 wgmma 取这个元素时所读的字节位置。
+#             `memory` 按字节保存着一个 64 行、64 列的 bf16 盒子，是 TMA 用 `swizzle=128` 写入的。请编写 `byte_of(row, column)`：
+#             操作数的行沿深度方向时，wgmma 从哪个字节开始读取这个元素，就返回哪个字节的位置。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "Both factors along the depth", zh: "两个操作数都沿深度方向"}
@@ -26,8 +26,8 @@
 #             given kernel so that it takes W as it lies. A box of W then has 64 rows, 64 columns of C. k and n are
 #             multiples of 8.
 #           zh: >-
-#             网络的权重常常按 n × k 存放，结果的每一列在内存里是一行：C = A W^T。修改给出的 kernel，让它直接使用这样
-#             存放的 W。这时 W 的一个盒子有 64 行，对应 C 的 64 列。k 和 n 都是 8 的倍数。
+#             神经网络的权重常常按 n × k 存放，也就是说，结果的一列对应内存里的一行：C = A W^T。请修改给出的 kernel，
+#             让它直接使用这样存放的 W。这时 W 的一个盒子有 64 行，对应 C 的 64 列。k 和 n 都是 8 的倍数。
 #         fails: "are wrong"
 # ---
 # %% stub-1
