@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -153,6 +153,15 @@ class Recording:
     def measurement(self) -> str:
         """SHA-256 of what was `measured`."""
         return hashlib.sha256(self.measured()).hexdigest()
+
+    def slimmed(self) -> "Recording":
+        """What would be left of it beside another GPU's whole one: the results, and no verdicts of sanitizers."""
+        cells = [
+            replace(cell, outputs=[{**one, "data": {MIME: one["data"][MIME]}} for one in shown])
+            for cell in self.cells
+            if (shown := [one for one in cell.outputs if MIME in one.get("data", {})])
+        ]
+        return replace(self, cells=cells, metadata=self.metadata | {"slim": True, "sanitizers": []})
 
     def edited(self) -> bool:
         """Whether anything in it was changed after it was recorded."""
