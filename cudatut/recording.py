@@ -74,6 +74,17 @@ class Cell:
         return list(map(_read, self.results()))
 
 
+def results_alone(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of a cell's outputs those that are results, and of these the data alone: what a slim recording keeps."""
+    return [
+        {**one, "data": {MIME: one["data"][MIME]}} for one in outputs if MIME in one.get("data", {})
+    ]
+
+
+# What a slim recording's certificate says in place of the sanitizers' verdicts.
+SLIM: dict[str, Any] = {"slim": True, "sanitizers": []}
+
+
 def _read(result: Any) -> Result | ValueError:
     try:
         return results.read(result)
@@ -156,12 +167,8 @@ class Recording:
 
     def slimmed(self) -> "Recording":
         """What would be left of it beside another GPU's whole one: the results, and no verdicts of sanitizers."""
-        cells = [
-            replace(cell, outputs=[{**one, "data": {MIME: one["data"][MIME]}} for one in shown])
-            for cell in self.cells
-            if (shown := [one for one in cell.outputs if MIME in one.get("data", {})])
-        ]
-        return replace(self, cells=cells, metadata=self.metadata | {"slim": True, "sanitizers": []})
+        cells = [replace(cell, outputs=results_alone(cell.outputs)) for cell in self.cells]
+        return replace(self, cells=cells, metadata=self.metadata | SLIM)
 
     def edited(self) -> bool:
         """Whether anything in it was changed after it was recorded."""

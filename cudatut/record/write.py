@@ -15,7 +15,7 @@ from cudatut.files import write_whole
 from cudatut.history import git
 from cudatut.record.run import Executed
 from cudatut.recording import DamagedRecordingError, UnfitRecordingError
-from cudatut.results import MIME, Sanitizer
+from cudatut.results import Sanitizer
 from cudatut.to_notebook import RecordingFailed, install_cell, raw
 
 
@@ -38,10 +38,10 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     recording.slim_path(gpu, name).unlink(missing_ok=True)
     for other in recording.whole_paths(name):
         if other != path:
-            _slim_down(name, other)
+            slim_down(name, other)
 
 
-def _slim_down(name: str, path: Path) -> None:
+def slim_down(name: str, path: Path) -> None:
     """Leave of another GPU's whole recording what pages offer beside the book's own, if it may be shown.
 
     Raises UnwritableError; the whole one is untouched then.
@@ -53,7 +53,7 @@ def _slim_down(name: str, path: Path) -> None:
         if not old.dirty:
             whole = nbformat.reads(path.read_text("utf-8"), as_version=4)
             slim = _thinned(whole.cells)
-            slim.metadata["cudatut"] = whole.metadata["cudatut"] | {"slim": True, "sanitizers": []}
+            slim.metadata["cudatut"] = whole.metadata["cudatut"] | recording.SLIM
             _sign(name, slim, recording.slim_path(old.gpu, name))
     path.unlink()
 
@@ -61,7 +61,7 @@ def _slim_down(name: str, path: Path) -> None:
 def write_slim(executed: Executed) -> None:
     """Put the results of a run on another GPU than the book's own into recordings/<gpu>/. Raises as `write`."""
     path = recording.slim_path(executed.gpu["name"], executed.example.name)
-    _keep(executed, _thinned(executed.notebook.cells), path, [], {"slim": True})
+    _keep(executed, _thinned(executed.notebook.cells), path, [], recording.SLIM)
 
 
 def _thinned(cells: Iterable[Any]) -> Any:
@@ -71,10 +71,8 @@ def _thinned(cells: Iterable[Any]) -> Any:
     notebook = nbformat.v4.new_notebook()
     for cell in cells:
         if cell.cell_type == "code" and cell.id != INSTALL_CELL:
-            shown = [output for output in cell.outputs if MIME in output.get("data", {})]
-            for output in shown:
-                output.data = {MIME: output.data[MIME]}
-            slim = nbformat.v4.new_code_cell(id=cell.id, outputs=shown, execution_count=1)
+            shown = map(nbformat.from_dict, recording.results_alone(cell.outputs))
+            slim = nbformat.v4.new_code_cell(id=cell.id, outputs=list(shown), execution_count=1)
             notebook.cells.append(slim)
     return notebook
 

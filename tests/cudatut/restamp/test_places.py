@@ -121,7 +121,7 @@ def test_a_whole_one_that_became_slim_keeps_its_restamps(small):
     (outcome,) = accept.restamp([one])
     assert not outcome.refused
     small.commit()
-    write._slim_down("a/add", whole)
+    write.slim_down("a/add", whole)
     small.commit()
     (slim,) = recording.every()
     assert slim.slim and len(slim.metadata["restamped"]) == 1
