@@ -32,6 +32,7 @@ from cudatut.site import (
     overlaid,
     prose,
     state,
+    weight,
 )
 from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
@@ -41,6 +42,7 @@ _CELL = 'data-mime-type="text/markdown">'  # how the tag ends that nbconvert put
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 # What a recording may call the files of its example: names below examples/, and no way out of it.
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
+_LONG = weight.LIMIT // 3  # bytes of a cell's results, compressed: more is not sent with the page
 _OFFERED = (".py", ".cu", ".cuh")  # what a browser shows as text, never as a page
 
 
@@ -157,12 +159,21 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
         if cell.kind == "markdown":
             found.append(_element(cell.title, prose.cleaned(words.strip())))
         else:
-            results = directives.results(record, cell, build.lang)
+            results = _results(record, cell)
             code = overlaid.code(cell.source, _script(record))
             shown = highlighting.python_block(code) + results
             found.append(_element(cell.title, shown, 'class="ct-cell" '))
     certificate = _certificate(build.recordings(record.name))
     return "\n".join([*found, _element("certificate", certificate)])
+
+
+def _results(record: Recording, cell: Cell) -> str:
+    """What a cell showed, as HTML; what would be a large part of its page lies beside it, behind a fold."""
+    html = directives.results(record, cell, state.current().lang)
+    if len(html) <= _LONG or weight.compressed(html) <= _LONG:
+        return html
+    label = escape(text("output.label"))
+    return f'<details class="example deferred"><summary>{label}</summary>{html}</details>'
 
 
 def title_html(record: Recording) -> str:

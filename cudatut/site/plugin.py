@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
@@ -229,8 +229,8 @@ class CudatutPlugin(BasePlugin):
         return env
 
     def _add_page(self, beside: deferred.Beside, chapter: Page, config: Any, files: Any) -> None:
-        """Add the page beside a chapter that holds what it defers."""
-        build, folder = self.state, chapter.file.src_uri.removesuffix(".md")
+        """Add the page beside a chapter, or beside an example's page, that holds what it defers."""
+        build, folder = self.state, str(PurePosixPath(chapter.file.src_uri).with_suffix(""))
         file = File.generated(
             config, f"{folder}/{beside.name}.md", content="", inclusion=InclusionLevel.NOT_IN_NAV
         )

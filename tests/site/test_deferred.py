@@ -195,3 +195,18 @@ def test_an_example_that_failed_here_costs_no_page_beside_its_chapter(project, m
     site = project.build()
     assert "it raised" in (site / "start/add/index.html").read_text()
     assert "Words of the fold." in (site / "start/add/folds/index.html").read_text()
+
+
+@pytest.mark.parametrize(("kilobytes", "beside"), [(10, False), (45, True)])
+def test_long_results_of_an_example_lie_beside_its_page(project, kilobytes, beside):
+    noise = random.Random(3).randbytes(kilobytes * 1024).hex()
+    said = "\n".join(noise[i : i + 60] for i in range(0, len(noise), 60))
+    stream = {"output_type": "stream", "name": "stdout", "text": said}
+    project.book.recorded("start/add", project.book.notebook("start/add", stream))
+    page = project.build() / "examples/start/add"
+    own = (page / "index.html").read_text()
+    assert '<div class="ct-cell" id="cell-id=bench">' in own
+    assert (noise[:60] in own) is not beside
+    if beside:
+        assert 'href="folds/#bench-output"' in own
+        assert noise[:60] in (page / "folds/index.html").read_text()
