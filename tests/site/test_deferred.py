@@ -197,7 +197,7 @@ def test_an_example_that_failed_here_costs_no_page_beside_its_chapter(project, m
     assert "Words of the fold." in (site / "start/add/folds/index.html").read_text()
 
 
-@pytest.mark.parametrize(("kilobytes", "beside"), [(10, False), (45, True)])
+@pytest.mark.parametrize(("kilobytes", "beside"), [(5, False), (20, True)])
 def test_long_results_of_an_example_lie_beside_its_page(project, kilobytes, beside):
     noise = random.Random(3).randbytes(kilobytes * 1024).hex()
     said = "\n".join(noise[i : i + 60] for i in range(0, len(noise), 60))
