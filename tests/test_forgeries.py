@@ -22,7 +22,7 @@ from cudatut.results import MIME
 
 SPEED = "basics/naive_matmul"  # a benchmark beside cuBLAS, resources, checks
 CLAIMS = "reduction/idle_threads_claims"
-WHOLE, SLIM = "recordings/nvidia-h100-80gb-hbm3", "recordings/nvidia-h200"
+WHOLE, SLIM = "recordings/nvidia-h200", "recordings/nvidia-h100-80gb-hbm3"
 
 
 @pytest.fixture(scope="module")
