@@ -15,6 +15,7 @@ import pytest
 import cudatut as ct
 from cudatut import catalog, exercises, recording, tool
 from cudatut.history import History, NoHistory, of
+from cudatut.site import notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -25,6 +26,7 @@ GONE = {
     "llm/merge.py": "a launcher that only tests used; chapters launch merge.cu themselves",
     "gemm/attempts_power#watch": "it measures as the other examples do, by measure/sustained.py",
     "gemm/vectorized#resources": "no page showed it",
+    "basics/coalescing#bench-strides": "the page's program measures that; `predict-strides` times the same launches",
 }
 
 # The commands of a program, each with its options: what its parser would take.
@@ -222,9 +224,9 @@ def test_every_address_of_an_example_leads_to_a_page_and_its_notebook(names, bui
 
 
 def test_files_that_moved_are_at_their_old_addresses_too(built_site):
-    """Those that the site offered: what recordings were made from."""
+    """Those that the site offers: sources, not data."""
     offered = {
-        file for one in catalog.examples() for file in recording.load(one.name).metadata["sources"]
+        file for one in catalog.examples() for file in notebooks.files(recording.load(one.name))
     }
     old = {file: now for file, now in catalog.moved().items() if now in offered}
     assert len(old) > 50

@@ -32,6 +32,7 @@ def small_book(tmp_path, monkeypatch):
     for name in copied:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
+    (root / "docs" / "search.yml").write_text(f"{CHAPTER}: {{en: [], zh: []}}\n", encoding="utf-8")
     (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(root / "examples"))
     return root
