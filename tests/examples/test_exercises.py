@@ -257,9 +257,11 @@ def test_the_notebook_for_colab_is_up_to_date(chapter) -> None:
 
 
 def test_no_notebook_is_left_behind() -> None:
-    known = {f"{chapter}{catalog.EXERCISES}" for chapter in exercises.chapters()}
+    """What begins a chapter's exercises on Colab: one for the pages of each language, and no other."""
+    chapters = map(catalog.ChapterFiles, exercises.chapters())
+    known = {one.exercises_notebook(lang) for one in chapters for lang in catalog.LANGUAGES}
     for path in EXAMPLES.rglob("*.ipynb"):
-        assert catalog.name_of(path) in known, f"{catalog.shown(path)} has no exercises: remove it"
+        assert path in known, f"{catalog.shown(path)} has no exercises: remove it"
 
 
 def test_a_ruff_that_cannot_look_is_told_in_its_words(monkeypatch, tmp_path):
