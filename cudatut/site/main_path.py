@@ -52,6 +52,7 @@ def lines(markdown: str) -> Iterator[Line]:
 
 # Of one chart or table for several GPUs a reader sees one at a time.
 _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu"[^>]*>.*?</section>', re.DOTALL)
+_ARTICLE = re.compile(r"<article\b[^>]*>(?P<content>.*?)</article>", re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
@@ -102,6 +103,12 @@ def amount(html: str) -> dict[str, int]:
         "tables and charts": html.count("<table") + html.count('<figure class="ct-bench"'),
         "rows of tables": html.count("<tr"),
     }
+
+
+def of_page(html: str) -> dict[str, int]:
+    """The same of a chapter's whole page as a reader gets it, without what the theme has around the article."""
+    found = _ARTICLE.search(html)
+    return amount(found["content"] if found else "")
 
 
 def over_budget(part: str, found: dict[str, int]) -> list[str]:

@@ -190,9 +190,6 @@ class CudatutPlugin(BasePlugin):
         html = mathml.replace(slimming.tokens(html), self.state.report)
         html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
-            if self.state.mode == "preview" and self.state.lang == "en":
-                for over in main_path.over_budget(chapter.part, main_path.amount(html)):
-                    self.state.report(f"{over}: move into folds what a newcomer need not read")
             html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
@@ -273,6 +270,11 @@ class CudatutPlugin(BasePlugin):
         if problem := weight.problem(page_html):
             self.state.page = page.file.src_uri
             self.state.report(problem)
+        chapter = self.chapters.get(page.file.src_uri)
+        if chapter and self.state.mode == "preview" and self.state.lang == "en":
+            self.state.page = page.file.src_uri
+            for over in main_path.over_budget(chapter.part, main_path.of_page(page_html)):
+                self.state.report(f"{over}: move into folds what a newcomer need not read")
         return page_html
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> None:
