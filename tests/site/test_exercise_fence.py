@@ -8,7 +8,7 @@ from pathlib import Path
 import page_programs
 import pytest
 
-from cudatut import catalog, exercises, recording
+from cudatut import catalog, exercises, overlays, recording
 from cudatut.site import deferred, directives, exercise_fence, references, state
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -296,7 +296,7 @@ def test_programs_are_the_same_in_both_languages():
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_program_on_its_page_is_the_cell(built_site, lang):
-    """What a reader copies from the page, character for character; and what the link beside it downloads."""
+    """What a reader copies from the page, character for character, with Chinese comments on a Chinese one; and what the link beside it downloads."""
     root = built_site / ("zh" if lang == "zh" else "")
     assert on_pages(lang)
     for page, example, cell, file in on_pages(lang):
@@ -309,6 +309,8 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
             if words(part.partition("</span>")[0]).startswith(f"{file} ")
         ]
         source = catalog.cells(catalog.get(example).path)[cell]
+        if lang == "zh":
+            source = overlays.code(source, catalog.get(example).file)
         code = directives.program(source) + "\n"
         assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
         assert (root / "examples" / example / file).read_text(encoding="utf-8") == code
