@@ -397,6 +397,15 @@ def test_a_hit_says_of_which_page_and_part_it_is_and_where_the_words_stand(open_
     assert marked - {""} == {"共享内存", "shared memory"}  # nothing of what is folded
 
 
+def test_what_is_pasted_is_looked_for(open_page):
+    """With the mouse, no key is released; nor where Chinese is picked from the list of an input method."""
+    page = open_page("zh/")
+    search(page, "warp")  # from now on the index is there
+    page.locator(".md-search__input").fill("直方图")
+    first = page.locator(".md-search-result__link").first
+    first.and_(page.locator("[href*='/reduction/histogram/']")).wait_for()
+
+
 def test_a_folk_name_finds_what_the_book_calls_otherwise(open_page):
     page = open_page("zh/")
     search(page, "银行冲突")

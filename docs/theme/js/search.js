@@ -12,6 +12,12 @@
     for (const type of ["focusin", "pointerover", "change"]) document.addEventListener(type, reach);
   });
 
+  // Material reads the field when a key is released. Nobody releases one who pastes with the mouse, speaks, or picks Chinese
+  // from the list of an input method.
+  document.addEventListener("input", ({ target }) => {
+    if (target.matches(".md-search__input")) target.dispatchEvent(new Event("keyup"));
+  });
+
   const { open, send } = XMLHttpRequest.prototype;
   const late = new WeakSet();
   XMLHttpRequest.prototype.open = function (method, url, ...rest) {
