@@ -514,7 +514,7 @@ def test_eighty_columns_are_not_cut(open_page, lang):
 # --- what lies on pages beside a page ------------------------------------------------------------------
 
 
-# Chapters whose own example has numbers of another GPU, and that have deferred folds.
+# Chapters whose own example has numbers of another GPU, and that have deferred folds; the last have the most tables.
 WITH_BOTH = [
     chapter
     for chapter in reversed(CHAPTERS)

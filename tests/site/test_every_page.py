@@ -113,7 +113,10 @@ def kernels():
             parts = re.findall(r'--8<-- "([^":]+)(?::([^"]+))?"', body)
             if parts and body.count("\n") == len(parts):
                 pieces = [(region(*part), part[0]) for part in parts]
-                code = {"en": (one for one, _ in pieces), "zh": (overlays.code(*one) for one in pieces)}
+                code = {
+                    "en": (one for one, _ in pieces),
+                    "zh": (overlays.code(*one) for one in pieces),
+                }
                 found.append((chapter, {lang: "\n".join(said) for lang, said in code.items()}))
     return found
 
@@ -226,7 +229,8 @@ def looked_at(pages, full):
     for path in english:
         place, _, example = path.removesuffix("/").partition("/")
         part, _, example = example.partition("/") if place == "examples" else ("", "", "")
-        example, _, beside = example.partition("/")  # what a notebook's page leaves to one beside it
+        # What a notebook's page leaves to a page beside it is a kind of its own.
+        example, _, beside = example.partition("/")
         kind = example.rpartition("_")[2]
         alike = (part, kind if kind in ("claims", "solutions") else "", beside) if example else path
         first.setdefault(alike, path)
