@@ -40,8 +40,10 @@ class Recorded:
     sources: frozenset[str]
     meant: frozenset[str]  # those whose meaning counts
     shows_lines: bool
-    newer: bool  # it names its kernels and its instrument
-    kernels: frozenset[str] = frozenset()  # the files of those
+    aspects: (
+        frozenset[str] | None
+    )  # of the instrument that it used; None where it names neither that nor its kernels
+    kernels: frozenset[tuple[str, str]] = frozenset()  # file and name
 
 
 @dataclass
@@ -114,6 +116,15 @@ class Book:
 
     def harmful(self, kind: str, what: str, files: dict[str, Any], *names: str) -> Change:
         return Change(kind, what, _placed(files), {one.path: False for one in self.of(*names)})
+
+    def judged_by_code(self, change: Change, file: str, kernels: set[str]) -> Change:
+        """The change, without a verdict on recordings that name their kernels and ran none of these `kernels` of the file."""
+        for one in self.of(file):
+            ran = {name.partition("<")[0] for of, name in one.kernels if of == file}
+            if one.aspects is not None and not ran & kernels:
+                change.unknown.add(one.path)
+                change.fresh.pop(one.path, None)
+        return change
 
 
 def _placed(files: dict[str, Any]) -> dict[str, Any]:
@@ -699,13 +710,21 @@ def constant_in_kernel(book: Book) -> Change:
     head, _, value = lines[one].partition("= ")
     value = re.sub(r"(?<![\w.])(\d+)", lambda m: str(int(m[1]) + 1), value, count=1)
     lines[one] = f"{head}= {value}"
-    return book.harmful("constant in a kernel", f"{name}:{one + 1}", {name: "".join(lines)}, name)
+    change = book.harmful("constant in a kernel", f"{name}:{one + 1}", {name: "".join(lines)}, name)
+    kernel = re.findall(r"\b(\w+)\s*\(", "".join(lines[:one]).rpartition("__global__")[2])
+    # Those that name their kernels are judged by the machine code of these: whoever runs another one of the file need not care.
+    return book.judged_by_code(change, name, {word for word in kernel if not word.startswith("__")})
+
+
+_THREAD = re.compile(
+    r"^([^/\n]*[^\w/.\n]) *threadIdx\.x\b", re.MULTILINE
+)  # in code, not in a comment
 
 
 def another_thread(book: Book) -> Change:
-    name = book.pick(".cu", lambda name: "threadIdx.x" in book.text(name))
+    name = book.pick(".cu", lambda name: bool(_THREAD.search(book.text(name))))
     new = replaced_once(
-        book.text(name), r"(?<=[^\w/.]) *threadIdx\.x\b", lambda m: " (threadIdx.x ^ 1)", book.draw
+        book.text(name), _THREAD.pattern, lambda m: f"{m[1]} (threadIdx.x ^ 1)", book.draw
     )
     return book.harmful("another thread", name, {name: new}, name)
 
@@ -717,7 +736,9 @@ def another_unroll(book: Book) -> Change:
     new = re.sub(
         r"^(\s*)#pragma unroll$", r"\1#pragma unroll 1", book.text(name), flags=re.MULTILINE
     )
-    return book.harmful("unroll", name, {name: new}, name)
+    change = book.harmful("unroll", name, {name: new}, name)
+    # Of a loop of one step the machine code is the same.
+    return book.judged_by_code(change, name, set())
 
 
 def a_parameter(book: Book) -> Change:
@@ -892,7 +913,11 @@ def header_shadowed(book: Book) -> Change:
         if _at(one)[0] == folder and f'#include "{meant}"' in text
     ]
     text = f"{book.text(meant)}\n#define SHADOWED 1\n"
-    return book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
+    change = book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
+    # A script may read a kernel's text and replace the include: what it compiles has no such header.
+    included = {one.path for one in book.of(meant)}
+    change.fresh = {path: fresh for path, fresh in change.fresh.items() if path in included}
+    return change
 
 
 def module_shadowed(book: Book) -> Change:
@@ -1009,7 +1034,7 @@ def instrument_told_why(book: Book) -> Change:
         "instrument changed, with a reason",
         name,
         files,
-        {one.path: True for one in book.recordings if one.newer},
+        {one.path: True for one in book.recordings if one.aspects is not None},
     )
 
 
@@ -1044,7 +1069,7 @@ def instrument_raised(book: Book) -> Change:
             ledger["numbers"][aspect] += 1
 
     files = _with_ledger(book, name, new, raised)
-    return Change("instrument raised", name, files, _of_newer(book, name))
+    return Change("instrument raised", name, files, _of_its_aspects(book, name))
 
 
 def instrument_written_over(book: Book) -> Change:
@@ -1055,14 +1080,14 @@ def instrument_written_over(book: Book) -> Change:
         _have_meaning(ledger, name, meaning)
 
     files = _with_ledger(book, name, new, over)
-    return Change("meaning in the ledger written over", name, files, _of_newer(book, name))
+    return Change("meaning in the ledger written over", name, files, _of_its_aspects(book, name))
 
 
-def _of_newer(book: Book, name: str) -> dict[str, bool]:
-    """The newer recordings here were timed and checked: of these aspects they carry numbers and meanings."""
-    of = yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))["files"][name]["of"]
-    used = bool({"timing", "checking"} & set(of))
-    return {one.path: not used for one in book.recordings if one.newer}
+def _of_its_aspects(book: Book, name: str) -> dict[str, bool]:
+    """Of each recording that names its instrument, whether a change in that file leaves it fresh: it used none of its aspects."""
+    of = set(yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))["files"][name]["of"])
+    named = {one.path: one.aspects for one in book.recordings if one.aspects is not None}
+    return {path: not of & aspects for path, aspects in named.items()}
 
 
 # --- drawing -----------------------------------------------------------------------------------------
