@@ -26,10 +26,11 @@ _NAMES = {
     "gpu.trace": "trace",
     "gpu.sanitizer": "sanitize",
     "gpu.isolation": "isolated",
-    "gpu.ladder": "Ladder Rung RungError read_rung load_ladder shared",
+    "gpu.ladder": "Ladder Rung RungError read_rung load_ladder",
     "tool": "size",
     "exercises": "exercise",
     "results": "claim facts goals series show table",
+    "beside": "yours",
 }
 _EXPORTS = {name: module for module, names in _NAMES.items() for name in names.split()}
 # Modules that are used by name: `ct.limits.bandwidth()`.

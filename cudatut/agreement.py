@@ -166,7 +166,7 @@ def among(recordings: Iterable[Any]) -> Iterator[str]:
     models: dict[str, list[Any]] = {}
     parts: dict[str, list[Any]] = {}
     for one in recordings:
-        models.setdefault(one.metadata["gpu"]["name"], []).append(one)
+        models.setdefault(one.gpu, []).append(one)
         if not one.slim:
             parts.setdefault(one.name.partition("/")[0], []).append(one)
     for model, found in models.items():

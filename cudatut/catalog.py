@@ -14,12 +14,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, yaml_text
+from cudatut import paths, words, yaml_text
 from cudatut import sizes as sizes_of_header
 from cudatut.errors import CudatutError
+from cudatut.words import LANGUAGES
 
 DEFAULT_TIMEOUT_S = 120.0
-LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 CHAPTER = "chapter"  # the script of a chapter's own example; others beside it add their names to the chapter's
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
@@ -42,6 +42,7 @@ _IMPORT = re.compile(
     re.M,
 )
 _BOOK = "cudatut.book."  # the examples as a package
+_say = words.section("catalog")
 
 
 class UnknownExampleError(CudatutError):
@@ -124,10 +125,9 @@ class ChapterFiles:
     def kernel(self) -> Path:
         return self.folder / f"{self.stem}.cu"
 
-    @property
-    def exercises_notebook(self) -> Path:
-        """What Colab opens."""
-        return self.script(EXERCISES).with_suffix(".ipynb")
+    def exercises_notebook(self, lang: str = "en") -> Path:
+        """What Colab opens from the pages of a language."""
+        return self.script(EXERCISES).with_suffix(".ipynb" if lang == "en" else f".{lang}.ipynb")
 
     def page(self, lang: str) -> Path:
         return paths.docs_dir() / lang / f"{self.name}.md"
@@ -135,6 +135,11 @@ class ChapterFiles:
     @property
     def figures(self) -> Path:
         return paths.docs_dir() / "figures" / f"{self.name}.py"
+
+    @property
+    def overlay(self) -> Path:
+        """The Chinese of its comments and narration (`cudatut.overlays`)."""
+        return self.folder / "zh.yml"
 
     @property
     def labels(self) -> Path:
@@ -206,23 +211,26 @@ def matches(file: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def renamed() -> dict[str, str]:
-    """Old names of examples and what they are called now: examples/renamed.yml. Raises CudatutError."""
-    return _names("renamed.yml")
-
-
-def _names(file: str) -> dict[str, str]:
-    path = paths.examples_dir() / file
-    return names_in(file, read_text(path)) if path.is_file() else {}
-
-
 @cache  # by what the file says
-def names_in(file: str, text: str) -> dict[str, str]:
-    """Old names and new ones, as a file of the examples says with this text. Raises CudatutError for what is no such list."""
-    names = _yaml(text, f"examples/{file}")
-    if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
-        raise CudatutError(f"examples/{file}: each line must be 'old name: new name'")
-    return names
+def moves_in(text: str) -> dict[str, str]:
+    """Old places and new ones, as moved.yml says with this text. Raises CudatutError for what is no such list."""
+    found = _yaml(text, f"examples/{MOVED}")
+    if not isinstance(found, dict) or {type(x) for pair in found.items() for x in pair} - {str}:
+        raise CudatutError(f"examples/{MOVED}: each line must be 'old place: new place'")
+    return found
+
+
+def moved() -> dict[str, str]:
+    """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
+    path = paths.examples_dir() / MOVED
+    return moves_in(read_text(path)) if path.is_file() else {}
+
+
+def renamed() -> dict[str, str]:
+    """Old names of examples, and of what else lay in a script that moved, and what they are called now."""
+    scripts = ((old, new) for old, new in moved().items() if old.endswith(".py"))
+    names = ((name_in(old), name_in(new)) for old, new in scripts)
+    return {old: new for old, new in names if old != new}
 
 
 def name_of(path: Path) -> str:
@@ -260,16 +268,9 @@ def path_of(name: str) -> Path:
     return root / part / stem / f"{CHAPTER}.py"
 
 
-def moved() -> dict[str, str]:
-    """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
-    return _names(MOVED)
-
-
 def plain(name: str) -> str:
     """A name from what somebody typed: also a path to the example's .py, .cu or .ipynb, of today or before a move."""
-    name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
-    name = re.sub(r"^recordings/[^/]+/", "", name)
-    bare = re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+    bare = _bare(name)
     path = paths.examples_dir() / moved().get(f"{bare}.py", f"{bare}.py")
     if path.is_file() and path.suffix == ".py":
         return name_of(path)
@@ -278,24 +279,26 @@ def plain(name: str) -> str:
     return f"{kernel[1]}/{kernel[3]}" if kernel else bare
 
 
+def _bare(name: str) -> str:
+    """What somebody typed, without the folders and the ending that name a file of it."""
+    name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
+    name = re.sub(r"^recordings/[^/]+/", "", name)
+    return re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+
+
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
     wanted, root = plain(name), paths.examples_dir()
     path = path_of(wanted)
     if path.is_file() and path.resolve().is_relative_to(root) and (example := _read(path)):
+        if (old := f"{_bare(name)}.py") in moved() and name_in(old) != example.name:
+            print(_say("moved", old=name_in(old), new=example.name), file=sys.stderr)
         return example
-    if new := renamed().get(wanted):
-        print(f"{wanted} is called {new} now.", file=sys.stderr)
-        return get(new)
     if wanted.endswith(EXERCISES) and path.is_file():
-        raise UnknownExampleError(
-            f"'{wanted}' is no example: it holds the beginnings of exercises. "
-            f"`python -m cudatut exercise {wanted.removesuffix(EXERCISES)}` lists them."
-        )
+        chapter = wanted.removesuffix(EXERCISES)
+        raise UnknownExampleError(_say("beginnings", name=wanted, chapter=chapter))
     hint = did_you_mean(wanted, [example.name for example in examples()])
-    raise UnknownExampleError(
-        f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."
-    )
+    raise UnknownExampleError(_say("no example", name=name, hint=hint))
 
 
 def did_you_mean(wanted: str, known: list[str]) -> str:
@@ -304,7 +307,7 @@ def did_you_mean(wanted: str, known: list[str]) -> str:
     stems = difflib.get_close_matches(stem, [name.rpartition("/")[2] for name in known])
     close = [name for stem in stems for name in known if name.rpartition("/")[2] == stem]
     close += difflib.get_close_matches(wanted, known, cutoff=0.8)
-    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+    return _say("did you mean", names=_say("or").join(dict.fromkeys(close))) if close else ""
 
 
 def relative(path: Path, root: Path) -> str:

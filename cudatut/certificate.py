@@ -5,27 +5,16 @@ asked elsewhere: `cudatut.agreement`, `cudatut.provenance`.
 """
 
 import datetime
-import math
 import re
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from cudatut import catalog, instrument, results, schema
+from cudatut import catalog, instrument, results
+from cudatut.schema import Count, Misfit, reader
 from cudatut.tool import SANITIZERS
 
 SCHEMA = 1
-# A path that stays below the folder that it is relative to: no part of it begins with a dot.
-_FILE = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_MADE_AT = re.compile(r"unknown|[0-9a-f]{7,64}(?:-dirty)?")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
-_CAPABILITY = re.compile(r"\d{1,2}\.\d", re.ASCII)
-_VERSION = re.compile(r"[0-9A-Za-z][\w.+!-]*", re.ASCII)
-_WORD = re.compile(r"[\w.-]+", re.ASCII)
-
-Fits = Callable[[Any], bool]
 
 
 def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
@@ -35,22 +24,16 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
     if type(found.get("schema")) is not int or found["schema"] != SCHEMA:
         shown = results.short(found.get("schema"))
         raise ValueError(f"its schema is {shown}, and this cudatut reads schema {SCHEMA}")
-    _require(found, _REQUIRED)
-    _require(found["gpu"], _GPU, "gpu")
-    _require(found, {key: fits for key, fits in _LATER.items() if key in found})
-    if not _time(found["recorded_at"]):
-        shown = results.short(found["recorded_at"])
-        raise ValueError(f"its recorded_at is no time in UTC: {shown}")
+    try:
+        reader(Certificate)(found)
+    except Misfit as error:
+        raise ValueError(f"of its metadata, {error}") from None
     if found["name"] != name:
         raise ValueError(f"it is the recording of another example, {found['name']}")
     if catalog.script_in(name, found["sources"]) is None:
         raise ValueError(f"its sources lack the script of {name}")
     if unknown := set(found.get("meanings", ())) - set(found["sources"]):
         raise ValueError(f"it has the meaning of {min(unknown)}, which is none of its sources")
-    for entry in found["sanitizers"]:
-        tool = results.read(entry)
-        if not isinstance(tool, results.Sanitizer) or tool.tool not in SANITIZERS:
-            raise ValueError(f"its metadata has {results.short(entry)} among the sanitizers")
     if (found.get("slim") is True) != (path.suffix == ".json"):
         raise ValueError(
             "only the results of another GPU, in recordings/, are slim, and all of them"
@@ -58,51 +41,16 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
     return found
 
 
-def _require(found: dict[str, Any], wanted: dict[str, Fits], inside: str = "") -> None:
-    """Raises ValueError that names the first value which is not there, or does not fit."""
-    for key, fits in wanted.items():
-        if not fits(value := found.get(key)):
-            where = f"{inside}.{key}" if inside else key
-            raise ValueError(f"its metadata has {where} = {results.short(value)}")
-
-
 # --- what a value has to be ------------------------------------------------------------------------
 
 
-def _matches(pattern: re.Pattern[str]) -> Fits:
-    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+def _like(pattern: str) -> Callable[[str], Any]:
+    return re.compile(pattern, re.ASCII).fullmatch
 
 
-def _text(value: Any) -> bool:
-    """Words on one line."""
-    return isinstance(value, str) and value.isprintable() and bool(value.strip())
-
-
-def _count(least: int) -> Fits:
-    return lambda value: type(value) is int and least <= value < schema.LARGEST_INTEGER
-
-
-def _mapping(key: Fits, value: Fits) -> Fits:
-    return lambda found: (
-        isinstance(found, dict) and all(key(k) and value(v) for k, v in found.items())
-    )
-
-
-def _list(entry: Fits) -> Fits:
-    return lambda found: isinstance(found, list) and all(map(entry, found))
-
-
-def _or_none(fits: Fits) -> Fits:
-    return lambda value: value is None or fits(value)
-
-
-def _object(**wanted: Fits) -> Fits:
-    """An object that has these values; what it has besides is left alone."""
-    return lambda found: isinstance(found, dict) and all(f(found.get(k)) for k, f in wanted.items())
-
-
-def _time(value: str) -> bool:
-    if not _TIME.fullmatch(value):
+def _is_time(value: str) -> bool:
+    """Whether it is a time in UTC, to the second."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", value, re.ASCII):
         return False
     try:
         datetime.datetime.fromisoformat(value)
@@ -111,57 +59,68 @@ def _time(value: str) -> bool:
     return True
 
 
-def _seconds(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1e9 and math.isfinite(value)
+# Words on one line.
+Text = Annotated[str, str.isprintable, str.strip]
+# A path that stays below the folder that it is relative to: no part of it begins with a dot.
+File = Annotated[str, _like(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")]
+Hash = Annotated[str, _like(r"[0-9a-f]{64}")]
+Commit = Annotated[str, _like(r"[0-9a-f]{7,64}")]
+Version = Annotated[str, _like(r"[0-9A-Za-z][\w.+!-]*")]
+Arch = Annotated[str, catalog.ARCH.fullmatch]
 
 
-_file, _hash, _commit, _word = map(_matches, (_FILE, _HASH, _COMMIT, _WORD))
-_same_as_accepted = _object(ground=_text, was=_hash, now=_or_none(_hash), **{"as": _or_none(_file)})
+class Gpu(TypedDict):
+    name: Text
+    compute_capability: Annotated[str, _like(r"\d{1,2}\.\d")]
+    memory_bytes: Count
+    sm_count: Count
+    driver: Version
 
-_REQUIRED: dict[str, Fits] = {
-    "name": _file,
-    "title": lambda value: (
-        isinstance(value, dict)
-        and set(value) == set(catalog.LANGUAGES)
-        and all(map(_text, value.values()))
-    ),
-    "requires": _matches(catalog.ARCH),
-    "sources": _mapping(_file, _hash),
-    "gpu": lambda value: isinstance(value, dict),
-    "toolchain": _mapping(_word, _or_none(_matches(_VERSION))),
-    "recorded_at": lambda value: isinstance(value, str),
-    "commit": _matches(_MADE_AT),
-    "duration_s": _seconds,
-    "sanitizers": lambda value: isinstance(value, list),
-}
-_GPU: dict[str, Fits] = {
-    "name": _text,
-    "compute_capability": _matches(_CAPABILITY),
-    "memory_bytes": _count(1),
-    "sm_count": _count(1),
-    "driver": _matches(_VERSION),
-}
-# What some recordings have besides: those made before it was recorded lack it.
-_LATER: dict[str, Fits] = {
-    "digest": _hash,
-    "meanings": _mapping(_file, _hash),
-    "kernels": _list(
-        _object(
-            file=_or_none(_file),
-            name=_text,
-            defines=_list(_text),
-            options=_list(_text),
-            arch=_matches(catalog.ARCH),
-            code=_hash,
-        )
-    ),
-    "instrument": _object(
-        numbers=_mapping(lambda key: key in instrument.ASPECTS, _count(1)),
-        files=_mapping(_file, _or_none(_hash)),
-    ),
-    "rivals": _mapping(_text, _text),
-    "launched": _mapping(_text, _list(_text)),
-    "restamped": _list(
-        _object(**{"from": _commit, "to": _commit, "files": _mapping(_file, _same_as_accepted)})
-    ),
-}
+
+class Verdict(TypedDict):
+    kind: Annotated[str, results.Sanitizer.kind.__eq__]
+    tool: Annotated[str, SANITIZERS.__contains__]
+    errors: int
+
+
+class Kernel(TypedDict):
+    file: NotRequired[File | None]
+    name: Text
+    defines: list[Text]
+    options: list[Text]
+    arch: Arch
+    code: Hash
+
+
+class Instrument(TypedDict):
+    numbers: dict[instrument.Aspect, Count]
+    files: dict[File, Hash | None]
+
+
+Accepted = TypedDict(
+    "Accepted",
+    {"ground": Text, "was": Hash, "now": NotRequired[Hash | None], "as": NotRequired[File | None]},
+)
+Restamp = TypedDict("Restamp", {"from": Commit, "to": Commit, "files": dict[File, Accepted]})
+
+
+class Certificate(TypedDict):
+    """What a recording says of its making. What may be left out, those lack that were made before it was recorded."""
+
+    name: File
+    title: Annotated[dict[str, Text], lambda title: set(title) == set(catalog.LANGUAGES)]
+    requires: Arch
+    sources: dict[File, Hash]
+    gpu: Gpu
+    toolchain: dict[Annotated[str, _like(r"[\w.-]+")], Version | None]
+    recorded_at: Annotated[str, _is_time]
+    commit: Annotated[str, _like(r"unknown|[0-9a-f]{7,64}(?:-dirty)?")]
+    duration_s: Annotated[float, lambda seconds: 0 <= seconds < 1e9]
+    sanitizers: list[Verdict]
+    digest: NotRequired[Hash]
+    meanings: NotRequired[dict[File, Hash]]
+    kernels: NotRequired[list[Kernel]]
+    instrument: NotRequired[Instrument]
+    rivals: NotRequired[dict[Text, Text]]
+    launched: NotRequired[dict[Text, list[Text]]]
+    restamped: NotRequired[list[Restamp]]

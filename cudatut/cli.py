@@ -10,6 +10,7 @@ import argparse
 import errno
 import fnmatch
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -17,28 +18,32 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import cudatut
-from cudatut import catalog, paths, recording
+from cudatut import catalog, paths, recording, results, words
 from cudatut.errors import CheckError, CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
 from cudatut.tool import SANITIZERS, environment
+from cudatut.wrapping import wrapped
 
 # Of `print`, to a full disk or a device that fails; other errors name a file.
 _CANNOT_WRITE = (errno.ENOSPC, errno.EIO)
+_say = words.section("cli")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     if sys.stdout is None:  # closed by whoever started this, as by `>&-`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
-    for stream in (sys.stdout, sys.stderr):
-        # A Chinese title on a console with a code page of its own (cp1252): escapes rather than a traceback.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    words.printable()
+    if lang := _asked_for(sys.argv[1:] if arguments is None else arguments):
+        words.use(lang)  # before there is a parser, whose help is in that language
     options = _parser().parse_args(arguments)
+    if not options.speaks:  # what maintainers read is in English
+        words.use("en")
     try:
         status = options.run(options)
         sys.stdout.flush()
@@ -46,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CudatutError as error:
         if os.environ.get("CUDATUT_DEBUG") == "1":
             raise
-        print(f"cudatut: {error}", file=sys.stderr)
+        print(_say("error", error=error), file=sys.stderr)
         return 2
     except BrokenPipeError:  # `| head`
         _drop_output()
@@ -55,11 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is not None or error.errno not in _CANNOT_WRITE:
             raise
         _drop_output()
-        print(f"cudatut: the output cannot be written: {error.strerror}", file=sys.stderr)
+        print(_say("cannot write", reason=error.strerror), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("cudatut: interrupted", file=sys.stderr)
+        print(_say("interrupted"), file=sys.stderr)
         return 130
+
+
+def _asked_for(arguments: Sequence[str]) -> str | None:
+    """The language that `--lang` asks for, or None."""
+    for one, after in itertools.pairwise([*arguments, ""]):
+        name, _, value = one.partition("=")
+        if name == "--lang" and (value or after) in words.LANGUAGES:
+            return value or after
+    return None
 
 
 def _drop_output() -> None:
@@ -74,12 +88,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cudatut {cudatut.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(run: Callable, *parents: argparse.ArgumentParser) -> Callable:
-        """The command of a function `_name`, whose docstring is its help; returns what adds an argument to it."""
-        name, text = run.__name__.removeprefix("_"), run.__doc__
-        added = commands.add_parser(name, help=text, description=text, parents=parents)
-        added.set_defaults(run=run)
+    def command(run: Callable, *parents: argparse.ArgumentParser, speaks: bool = False) -> Callable:
+        """The command of a function `_name`, whose docstring is its help; returns what adds an argument to it.
+
+        speaks: it is for readers, and speaks their language.
+        """
+        name = run.__name__.removeprefix("_")
+        text = _say(f"help {name}") if speaks else run.__doc__
+        form = argparse.HelpFormatter if words.language() == "en" else _ChineseHelp
+        added = commands.add_parser(
+            name, help=text, description=text, parents=parents, formatter_class=form
+        )
+        added.set_defaults(run=run, speaks=speaks)
+        if speaks:
+            added.add_argument("--lang", choices=words.LANGUAGES, help=_say("help lang"))
         return added.add_argument
+
+    speaking = partial(command, speaks=True)
 
     some_names = argparse.ArgumentParser(add_help=False)
     name = "such as start/first_kernel, a whole part (start), or a pattern ('start/errors*')"
@@ -88,15 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     jobs = "how many run side by side (default: as fits the cores)"
     some.add_argument("--jobs", type=_positive, metavar="N", help=jobs)
 
-    command(_doctor)
+    speaking(_doctor)
     add = command(_list)
     add("--json", action="store_true", help="as JSON, with titles, sources and recordings")
-    add = command(_run)
-    add("name", metavar="NAME", help="such as start/first_kernel, or a program like llm/chat")
-    add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program")
-    add = command(_trace)
-    add("script", metavar="SCRIPT", help="a Python file, or an example's name")
-    add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script")
+    rest = {"nargs": argparse.REMAINDER, "metavar": "..."}
+    add = speaking(_run)
+    add("name", metavar="NAME", help=_say("help run name"))
+    add("arguments", help=_say("help run arguments"), **rest)
+    add = speaking(_trace)
+    add("script", metavar="SCRIPT", help=_say("help trace script"))
+    add("arguments", help=_say("help trace arguments"), **rest)
     add = command(_record, some)
     add("--stale", action="store_true", help="only what is not recorded, stale or not good")
     add("--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long")
@@ -116,11 +142,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--least", type=_positive, metavar="PERCENT", default=2, help=small)
     add("--most", type=_positive, metavar="N", help="print at most so many characters")
     command(_sanitize, some)
-    add = command(_try)
-    add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
-    line = "a .cu file with a line `// @rung kernel=NAME block=256 ...`; what else the line may say"
-    page = "stands on the page 'Writing a chapter' under 'A rung on a ladder'"
-    add("file", metavar="FILE", help=f"{line} {page}")
+    add = speaking(_try)
+    add("ladder", metavar="LADDER", help=_say("help try ladder"))
+    add("file", metavar="FILE", help=_say("help try file"))
     add = command(_tune)
     add("ladder", metavar="LADDER", help="gemm or tensor")
     sizes = "such as 4096, or 4096x1024x512 for m, n and k (default: 4096)"
@@ -128,16 +152,14 @@ def _parser() -> argparse.ArgumentParser:
         "sizes", nargs="*", metavar="SIZE", help=sizes, default=()
     )  # else argparse calls it required
     add("--most", type=_positive, metavar="N", help="compile at most so many candidates")
-    add = command(_exercise)
-    chapter = "such as start/errors; without a number it lists the chapter's exercises"
-    add("chapter", nargs="?", metavar="CHAPTER", help=chapter)
-    add("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
-    add("--level", choices=catalog.LEVELS, help="list those alone")
-    add("--solution", action="store_true", help="print our solution; with --out, write its file")
-    add("--lang", choices=catalog.LANGUAGES, default="en", help="of the text (default: en)")
-    add("--out", metavar="FILE", help="file or folder to write to (default: start_errors_2.py)")
-    add("--forget", action="store_true", help="remove the progress kept of one exercise or of all")
-    add("--write-notebooks", action="store_true", help="for authors: update the notebooks")
+    add = speaking(_exercise)
+    add("chapter", nargs="?", metavar="CHAPTER", help=_say("help exercise chapter"))
+    add("number", nargs="?", type=_positive, metavar="N", help=_say("help exercise number"))
+    add("--level", choices=catalog.LEVELS, help=_say("help exercise level"))
+    add("--solution", action="store_true", help=_say("help exercise solution"))
+    add("--out", metavar="FILE", help=_say("help exercise out"))
+    add("--forget", action="store_true", help=_say("help exercise forget"))
+    add("--write-notebooks", action="store_true", help=_say("help exercise notebooks"))
     add = command(_new)
     add("chapter", metavar="PART/NAME", help="such as basics/warps")
     add("--en", metavar="TITLE", default="", help="its English title")
@@ -150,7 +172,19 @@ def _parser() -> argparse.ArgumentParser:
 def _positive(text: str) -> int:
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    raise argparse.ArgumentTypeError(_say("not positive", text=text))
+
+
+class _ChineseHelp(argparse.HelpFormatter):
+    """Breaks lines of Chinese, too."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        from rich.cells import cell_len
+
+        return wrapped(text, lambda line: cell_len(line) <= width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(f"{indent}{line}" for line in self._split_lines(text, width))
 
 
 def _named(names: Sequence[str]) -> list[str]:
@@ -169,7 +203,6 @@ def _named(names: Sequence[str]) -> list[str]:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    """Say what this machine has and lacks to run the examples."""
     from cudatut import doctor
 
     return doctor.main()
@@ -212,8 +245,7 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         "disagrees": loaded.disagreements,
     }
     state = next((state for state, holds in states.items() if holds()), "fresh")
-    gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
-    return state, {"gpu": gpu, "recorded_at": recorded_at}
+    return state, {"gpu": loaded.gpu, "recorded_at": loaded.metadata["recorded_at"]}
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -277,19 +309,18 @@ def _moved(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run an example on this GPU; without one, replay its recording."""
     part = catalog.plain(options.name)
     within = [] if "/" in part else catalog.examples()  # which takes its time
     if own := [one.name for one in within if one.name.startswith(f"{part}/")]:
-        raise CudatutError(
-            f"{part} is a part, and `run` runs one example. Its examples: {', '.join(own)}"
-        )
+        raise CudatutError(_say("part", part=part, names=", ".join(own)))
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
         return _run_program(options.name, options.arguments, error)
-    if options.arguments:
-        raise CudatutError(f"{example.name} takes no arguments: {' '.join(options.arguments)}")
+    lang = words.language()  # which may be asked for behind the name, too
+    if options.arguments not in ([], ["--lang", lang], [f"--lang={lang}"]):
+        given = " ".join(options.arguments)
+        raise CudatutError(_say("no arguments", name=example.name, arguments=given))
     missing = device.why_no_gpu() or device.gpu_lacks(example.requires)
     return _replay(example, missing) if missing else _run_file(example.path)
 
@@ -307,16 +338,12 @@ def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> 
         if why := device.why_no_gpu():
             if replayed := re.search(r'^REPLAY = "([\w/]+)"$', text, re.MULTILINE):
                 return _replay(catalog.get(replayed[1]), why)
-            raise NoGpuError(f"{name} needs a GPU, and has no recording: {why}") from None
+            raise NoGpuError(_say("nothing to replay", name=name, why=why)) from None
         return _run_file(path, *arguments)
-    advice = {
-        ".py": f"A file of your own is run by Python itself: `python {name}`.",
-        ".cu": f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`.",
-    }.get(Path(name).suffix)
-    if advice and Path(name).is_file():
-        raise CudatutError(
-            f"`run` runs the examples of the book, and {name} is none. {advice}"
-        ) from unknown
+    own = {".py": "own python", ".cu": "own kernel"}.get(Path(name).suffix)
+    if own and Path(name).is_file():
+        advice = _say(own, name=name)
+        raise CudatutError(_say("none of the book", name=name, advice=advice)) from unknown
     raise unknown
 
 
@@ -329,20 +356,29 @@ def _replay(example: catalog.Example, missing: str) -> int:
     try:
         loaded = recording.require_good(example.name)
     except recording.MissingRecordingError as error:
-        raise NoGpuError(f"{missing}, and there is no recording to replay: {error}") from error
-    when, gpu = loaded.metadata["recorded_at"][:10], loaded.metadata["gpu"]["name"]
-    print(f"[{missing}: this replays the recording made on {when} on an {gpu}]", flush=True)
+        raise NoGpuError(_say("not recorded", missing=missing, error=error)) from error
+    except CudatutError as error:
+        raise CudatutError(_say("unfit", error=error)) from error
+    when = loaded.metadata["recorded_at"][:10]
+    print(_say("replay", missing=missing, when=when, gpu=loaded.gpu), flush=True)
     for output in (output for cell in loaded.cells for output in cell.outputs):
         if output["output_type"] == "stream":
             stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
             print(output["text"], end="", file=stream, flush=True)
         elif output["output_type"] == "display_data":  # the value of an expression is not printed
-            print(output["data"].get("text/plain", ""), flush=True)
+            print(_shown(output["data"]), flush=True)
     return 0
 
 
+def _shown(data: dict[str, Any]) -> str:
+    """A display of a recording as text: a result in the reader's language, anything else as it was."""
+    lang = words.language()
+    if lang != "en" and (result := data.get(results.MIME)):
+        return results.read(result).text(lang)
+    return data.get("text/plain", "")
+
+
 def _trace(options: argparse.Namespace) -> int:
-    """Run a script, and show what the GPU did and what the calls of the host waited for."""
     from cudatut.gpu import trace
 
     status, found = trace.run(trace.find(options.script), options.arguments)
@@ -411,7 +447,6 @@ def _sanitize(options: argparse.Namespace) -> int:
 
 
 def _try(options: argparse.Namespace) -> int:
-    """Check, time and rank your own kernel on one of the book's ladders."""
     from cudatut.gpu.trial import attempt
 
     try:
@@ -419,7 +454,7 @@ def _try(options: argparse.Namespace) -> int:
     except FileNotFoundError as error:
         raise CudatutError(str(error)) from error
     except CheckError as error:
-        print(f"not correct yet, so not timed: {error}", file=sys.stderr)
+        print(_say("not correct", error=error), file=sys.stderr)
         return 1
     return 0
 
@@ -433,34 +468,31 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _exercise(options: argparse.Namespace) -> int:
-    """List the exercises, or write the file that one begins with; running the file grades it."""
     from cudatut import exercises
 
     if options.write_notebooks:
         written = exercises.write_notebooks()
-        print("\n".join([*map(str, written), f"{len(written)} notebooks written"]))
+        print("\n".join([*map(str, written), _say("notebooks", count=len(written))]))
         return 0
-    exercise = None
+    exercise, lang = None, words.language()
     if options.chapter and options.number:
         exercise = exercises.get(options.chapter, options.number)
     elif options.solution or options.out or (options.forget and options.chapter):
-        raise CudatutError(
-            "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
-        )
+        raise CudatutError(_say("which exercise"))
     if options.forget:
         path = exercises.forget(exercise)
-        what = f"the progress of {exercise.name} was" if exercise else "all progress was"
-        print(f"{what} removed from {path}")
+        one = _say("forgot one", name=exercise.name, path=path) if exercise else ""
+        print(one or _say("forgot all", path=path))
         return 0
     if exercise is None:
-        print("\n".join(exercises.listing(options.chapter, options.level, options.lang)))
+        print("\n".join(exercises.listing(options.chapter, options.level, lang)))
         return 0
     if options.solution and not options.out:
-        print(exercises.started(exercise, options.lang, solution=True), end="")
+        print(exercises.started(exercise, lang, solution=True), end="")
         return 0
-    path = exercises.write(exercise, options.out, options.lang, options.solution)
-    print(f"wrote {path}")
-    print(f"Write your part into it, then run it, and it checks itself: python {path}")
+    path = exercises.write(exercise, options.out, lang, options.solution)
+    print(_say("wrote", path=path))
+    print(_say("go on", path=path))
     return 0
 
 

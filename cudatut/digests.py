@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from cudatut import paths
 from cudatut.recording import Recording
 
 
@@ -20,18 +18,8 @@ def lines(recordings: Iterable[Recording]) -> Iterator[str]:
     In the form of `sha256sum`: the digest, two blanks, and the recording's name or its file's path in the repository.
     """
     for one in recordings:
-        place = _place(one)
         # Another GPU's has its folder in its name: nvidia-h200/start/errors.
-        name = one.name if not one.slim else place.removeprefix("recordings/").removesuffix(".json")
+        inside = one.file.partition("/")[2]
+        name = one.name if not one.slim else inside.removesuffix(".json")
         yield f"{one.measurement()}  {name}"
-        yield f"{_sha256(one.path)}  {place}"
-
-
-def _place(recording: Recording) -> str:
-    """Where the file of a recording lies in the repository."""
-    return f"recordings/{recording.path.relative_to(paths.recordings_dir()).as_posix()}"
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        yield f"{hashlib.sha256(one.path.read_bytes()).hexdigest()}  {one.file}"

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from importlib import metadata as packages
 from pathlib import Path
 
-from cudatut import paths
+from rich.cells import cell_len
+
+from cudatut import paths, words
 from cudatut.errors import CudatutError
 from cudatut.gpu import nvcc
 from cudatut.gpu.device import (
@@ -25,6 +27,9 @@ from cudatut.gpu.device import (
     trace_extra,
     why_no_gpu,
 )
+from cudatut.wrapping import padded
+
+_say = words.section("doctor")
 
 
 @dataclass(frozen=True)
@@ -38,19 +43,19 @@ class Check:
 
 def main() -> int:
     """Print every check; returns 0 if an example can run on a GPU here, else 1."""
-    found = checks()
-    width = max(map(len, found))
+    found = {_say(name): check for name, check in checks().items()}
+    width = max(map(cell_len, found))
     for name, check in found.items():
-        print(f"{check.status:4}  {name:{width}}  {check.found}")
+        print(f"{padded(_say(check.status), 4)}  {padded(name, width)}  {check.found}")
         for line in check.fix.splitlines():
             print(f"{'':{width + 8}}{line}")
     missing = [name for name, check in found.items() if check.status == "fail"]
     print()
     if missing:
-        print(f"Examples cannot run on a GPU here yet; missing: {', '.join(missing)}.")
-        print("The book, its tests and `python -m cudatut run NAME` (replaying) work without.")
+        print(_say("missing", names=_say("joint").join(missing)))
+        print(_say("without"))
         return 1
-    print("Examples can run here: `python -m cudatut run start/hello`.")
+    print(_say("ready"))
     return 0
 
 
@@ -63,7 +68,7 @@ def checks() -> dict[str, Check]:
         except CudatutError as error:
             found[name] = Check("fail", str(error))
         except Exception as error:  # a broken driver or tool must not hide the other lines
-            found[name] = Check("warn", f"could not be checked: {error!r}")
+            found[name] = Check("warn", _say("broken", error=error))
     return found
 
 
@@ -71,40 +76,33 @@ def checks() -> dict[str, Check]:
 
 
 def _python() -> Check:
-    found = f"{platform.python_version()} at {sys.executable}"
+    found = _say("at", what=platform.python_version(), path=sys.executable)
     # PEP 668: pip refuses with 'externally-managed-environment'.
     marker = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     if sys.prefix == sys.base_prefix and marker.is_file():
-        return Check(
-            "warn",
-            f"{found}, which belongs to the operating system: pip refuses to install into it",
-            "Make an environment of your own first:\npython3 -m venv .venv && . .venv/bin/activate",
-        )
+        return Check("warn", _say("system python", found=found), _say("own environment"))
     return Check("ok", found)
 
 
 def _nvidia_driver() -> Check:
     if (version := driver_cuda()) is None:
-        where = "Install it from https://www.nvidia.com/drivers (Ubuntu: `sudo ubuntu-drivers install`) and restart."
+        where = "get driver"
         if "microsoft" in platform.release().lower():
-            where = "In WSL the driver belongs on Windows, never inside Linux; then `wsl --update` and `wsl --shutdown`."
+            where = "driver in wsl"
         elif sys.platform == "darwin":
-            where = "macOS has no CUDA. Use Colab: every example page has an 'Open in Colab' link."
-        return Check("fail", f"none that answers ({DRIVER_LIBRARY})", where)
-    return Check(
-        "ok",
-        "runs programs built for CUDA {}.{} and older. That is what nvidia-smi shows as 'CUDA Version': "
-        "a limit of the driver, not an installed toolkit".format(*version),
-    )
+            where = "driver on macos"
+        return Check("fail", _say("no driver", library=DRIVER_LIBRARY), _say(where))
+    major, minor = version
+    return Check("ok", _say("driver", major=major, minor=minor))
 
 
 def _gpu() -> Check:
     if missing := why_no_gpu():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-        hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it. " if hidden is not None else ""
-        return Check("fail", f"none: {missing}", f"{hint}See whether `nvidia-smi` lists it.")
+        see = _say("see nvidia-smi") if hidden is None else _say("hidden", value=hidden)
+        return Check("fail", _say("no gpu", missing=missing), see)
     gpus = (name_and_capability(number) for number in range(gpu_count()))
-    names = (f"{name} (compute capability {major}.{minor})" for name, (major, minor) in gpus)
+    names = (_say("gpu", name=name, major=major, minor=minor) for name, (major, minor) in gpus)
     return Check("ok", ", ".join(names))
 
 
@@ -115,13 +113,10 @@ def _nvcc() -> Check:
     path = nvcc.find_nvcc()
     version, limit = nvcc.nvcc_version(path), driver_cuda()
     if limit and int(version.partition(".")[0]) > limit[0]:
-        return Check(
-            "warn",
-            f"{version} at {path}: newer than the driver, which runs CUDA {limit[0]}.{limit[1]}",
-            "Code for this GPU's own architecture may still load, but PTX will not.\n"
-            f"Update the driver, or use a toolkit {limit[0]}.x (https://developer.nvidia.com/cuda-toolkit-archive).",
-        )
-    return Check("ok", f"{version} at {path}")
+        major, minor = limit
+        too_new = _say("nvcc too new", version=version, path=path, major=major, minor=minor)
+        return Check("warn", too_new, _say("update driver", major=major))
+    return Check("ok", _say("at", what=version, path=path))
 
 
 # --- PyCUDA ---------------------------------------------------------------------------------------------------------
@@ -165,43 +160,28 @@ def _how_to_get_the_toolkit() -> str:
     for place in (Path(place) for place in named if place):
         whole = (place / "include/cuda.h").is_file() and (place / "bin/nvcc").is_file()
         if whole and place != _toolkit():
-            return (
-                f"There is one in {place}, but the first nvcc on PATH is not its own:\n"
-                f"`export PATH={place / 'bin'}:$PATH`"
-            )
-    return (
-        "Install it (NVIDIA's package cuda-toolkit; Debian, Ubuntu: `apt-get install nvidia-cuda-toolkit`; in WSL the\n"
-        "package for 'WSL-Ubuntu', which brings no driver), and let its nvcc be the first on PATH, as with\n"
-        "`export PATH=/usr/local/cuda/bin:$PATH`."
-    )
+            return _say("other toolkit", place=place, bin=place / "bin")
+    return _say("get toolkit")
 
 
 def _pycuda_build() -> Check:
     """What compiling PyCUDA needs, in one line; where PyCUDA is installed it is not looked for."""
     if _installed("pycuda"):
-        return Check("ok", "not needed: PyCUDA is installed")
+        return Check("ok", _say("build not needed"))
+    major, minor, *_ = sys.version_info
     needs = {
         "the CUDA toolkit": (_toolkit() and _builds("cuda.h"), _how_to_get_the_toolkit()),
-        "Python.h": (
-            _builds("Python.h"),
-            "Debian, Ubuntu: `apt-get install python3-dev` (python{}.{}-dev for this Python); Fedora: "
-            "`dnf install python3-devel`.".format(*sys.version_info),
-        ),
+        "Python.h": (_builds("Python.h"), _say("get Python.h", major=major, minor=minor)),
         "cuRAND": (
             _builds_without_curand() or _builds("curand.h", "curand"),
-            "It comes with the whole toolkit (NVIDIA's package libcurand-dev-13-0, or -12-9 ...). The book does without\n"
-            "it: `echo 'CUDA_ENABLE_CURAND = False' >> ~/.aksetup-defaults.py` builds PyCUDA without.",
+            _say("get cuRAND"),
         ),
-        "libcuda": (
-            _builds("stddef.h", "cuda"),
-            "The driver brings libcuda.so; where there is none (in a container), the toolkit's lib64/stubs does, if its own\n"
-            "nvcc is the first on PATH.",
-        ),
+        "libcuda": (_builds("stddef.h", "cuda"), _say("get libcuda")),
     }
-    if lacks := {what: how for what, (there, how) in needs.items() if not there}:
-        fix = "\n".join(f"For {what}: {how}" for what, how in lacks.items())
-        return Check("warn", f"lacks {', '.join(lacks)}", fix)
-    return Check("ok", f"nothing is missing; the toolkit is {_toolkit()}")
+    if lacks := {_say(what): how for what, (there, how) in needs.items() if not there}:
+        fix = "\n".join(_say("for what", what=what, how=how) for what, how in lacks.items())
+        return Check("warn", _say("build lacks", names=_say("joint").join(lacks)), fix)
+    return Check("ok", _say("build whole", path=_toolkit()))
 
 
 def _installed(module: str) -> bool:
@@ -209,9 +189,10 @@ def _installed(module: str) -> bool:
 
 
 def _packages(extra: str, lacking: str, *modules: str) -> Check:
-    """Whether modules are there that an extra of pyproject.toml brings."""
+    """Whether modules are there that an extra of pyproject.toml brings; else what is `lacking`, by its key."""
     if missing := ", ".join(module for module in modules if not _installed(module)):
-        return Check("warn", f"no {missing}: {lacking}", paths.pip_install(extra))
+        lacks = _say("no module", names=missing, lacking=_say(lacking))
+        return Check("warn", lacks, paths.pip_install(extra))
     return Check("ok", ", ".join(modules))
 
 
@@ -221,38 +202,33 @@ def _pycuda() -> Check:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     if done.returncode == 0:
         return Check("ok", done.stdout.strip())
-    said = done.stderr.strip() or f"its import ended with status {done.returncode}"
+    said = done.stderr.strip() or _say("import ended", status=done.returncode)
     if _installed("pycuda"):
-        fix = (
-            "It is installed but does not load, most likely built for another Python, CUDA or driver. Build it again:\n"
-            "pip install --force-reinstall --no-cache-dir --no-binary pycuda pycuda"
-        )
+        fix = _say("pycuda broken")
     else:
-        first, command = "Once the line 'PyCUDA's build' lacks nothing:", paths.pip_install("gpu")
+        first, command = _say("once whole"), paths.pip_install("gpu")
         if sys.platform == "win32":
-            first = "Open 'x64 Native Tools Command Prompt for VS', see that `nvcc --version` answers there, then:"
-            command = command.replace("'", '"')
-            command += "\nLess work: WSL (`wsl --install`), where it is as on Linux."
-        fix = f"PyPI has no wheels of PyCUDA: pip compiles it, which takes two minutes or more.\n{first}\n{command}"
+            first = _say("on windows")
+            command = "\n".join([command.replace("'", '"'), _say("less work")])
+        fix = _say("pycuda from source", first=first, command=command)
     return Check("fail", said.splitlines()[-1], fix)
 
 
 def _cupy() -> Check:
     package, cuda = cupy_package(), driver_cuda()
     if not _installed("cupy"):
-        how = f"pip install {package}"
-        fix = how if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
-        return Check("warn", "none: benchmarks lack the vendor's rows", fix)
+        fix = f"pip install {package}" if package else _say("cupy for which")
+        return Check("warn", _say("no cupy"), fix)
     names = packages.packages_distributions().get("cupy", [])
     installed = sorted(name for name in names if name.startswith("cupy-cuda"))
     if cuda and package and installed and package not in installed:
         version = "{}.{}".format(*cuda)
         return Check(
             "warn",
-            f"{installed[0]}, but the driver runs CUDA {version}: its calls may fail",
+            _say("other cupy", package=installed[0], version=version),
             f"pip uninstall -y {installed[0]} && pip install {package}",
         )
-    return Check("ok", ", ".join(installed) or "installed")
+    return Check("ok", ", ".join(installed) or _say("installed"))
 
 
 def _pycuda_cache() -> Check:
@@ -266,11 +242,8 @@ def _pycuda_cache() -> Check:
         with tempfile.NamedTemporaryFile(dir=existing):
             return Check("ok", str(place))
     except OSError as error:
-        return Check(
-            "warn",
-            f"{place} cannot be written ({error.strerror}): every run compiles its kernels again",
-            "Set PYCUDA_CACHE_DIR to a folder that can be written.",
-        )
+        unkept = _say("cache", place=place, reason=error.strerror)
+        return Check("warn", unkept, _say("set cache"))
 
 
 # --- tools ----------------------------------------------------------------------------------------------------------
@@ -279,11 +252,12 @@ def _pycuda_cache() -> Check:
 def _tool(program: str, lacking: str) -> Check:
     path = shutil.which(program)
     if path is None:
-        how = f"{program} comes with the CUDA toolkit; put its bin/ on PATH."
-        return Check("warn", f"none: {lacking}", how)
+        how = _say("get tool", program=program)
+        return Check("warn", _say("no tool", lacking=_say(lacking)), how)
     done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
     version = re.search(r"(?:[Vv]ersion|Verifier)\D{0,3}([\d.]+)", done.stdout)
-    return Check("ok", f"{version[1] if version else 'unknown version'} at {path}")
+    what = version[1] if version else _say("unknown version")
+    return Check("ok", _say("at", what=what, path=path))
 
 
 _CHECKS = {
@@ -296,13 +270,11 @@ _CHECKS = {
     "PyCUDA": _pycuda,
     "PyCUDA cache": _pycuda_cache,
     "CuPy": _cupy,
-    "cupti-python": lambda: _packages(
-        trace_extra(), "`python -m cudatut trace` cannot run", "cupti"
-    ),
-    "Nsight Compute": lambda: _tool("ncu", "examples show no hardware counters"),
-    "Nsight Systems": lambda: _tool("nsys", "the timeline of the profiling chapter cannot be made"),
-    "compute-sanitizer": lambda: _tool("compute-sanitizer", "nothing can be recorded or sanitized"),
+    "cupti-python": lambda: _packages(trace_extra(), "no trace", "cupti"),
+    "Nsight Compute": lambda: _tool("ncu", "no counters"),
+    "Nsight Systems": lambda: _tool("nsys", "no timeline"),
+    "compute-sanitizer": lambda: _tool("compute-sanitizer", "no sanitizer"),
     "recording": lambda: _packages(
-        "record", "nothing can be recorded", "nbclient", "jupytext", "ipykernel", "nbformat"
+        "record", "no recording", "nbclient", "jupytext", "ipykernel", "nbformat"
     ),
 }

@@ -22,7 +22,15 @@ class LaunchError(CudatutError):
 
 
 class CheckError(CudatutError):
-    """A kernel's output differs from its reference, was not written, or memory around it was touched."""
+    """A kernel's output differs from its reference, was not written, or memory around it was touched.
+
+    guard: what caught it: "values", "poison", "nan", "shape" or "zone". brief: the message in one line.
+    """
+
+    def __init__(self, message: str = "", guard: str = "values", brief: str = ""):
+        super().__init__(message)
+        self.guard = guard
+        self.brief = brief or message.strip().partition("\n")[0].rstrip().removesuffix(".")
 
 
 class BenchError(CudatutError):

@@ -25,13 +25,15 @@ from typing import Any
 import platformdirs
 from rich.cells import cell_len
 
-from cudatut import catalog, paths, runs_on, yaml_text
-from cudatut.catalog import LANGUAGES, LEVELS
-from cudatut.errors import CudatutError
+from cudatut import catalog, overlays, paths, runs_on, words, yaml_text
+from cudatut.catalog import LEVELS
+from cudatut.errors import CheckError, CudatutError
 from cudatut.files import write_new, write_whole
-from cudatut.wrapping import WIDE, wrapped
+from cudatut.words import LANGUAGES
+from cudatut.wrapping import WIDE, padded, wrapped
 
 COLUMNS = 80
+_say = words.section("exercises")
 
 
 class BadExerciseError(CudatutError):
@@ -83,6 +85,16 @@ class Exercise:
     stub = property(lambda self: self._cell("stub", catalog.EXERCISES))
     solution = property(lambda self: self._cell("solution"))
     check = property(lambda self: self._cell("check"))
+
+    def shown(self, name: str, lang: str) -> str:
+        """'given', 'stub', 'solution' or 'check' with the comments of a language."""
+        code = getattr(self, name)
+        if lang == "en":
+            return code
+        path = catalog.path_of(
+            f"{self.chapter}{catalog.EXERCISES if name == 'stub' else catalog.SOLUTIONS}"
+        )
+        return overlays.code(code, catalog.relative(path, paths.examples_dir()))
 
     def _cell(self, name: str, of: str = catalog.SOLUTIONS) -> str:
         path, title = catalog.path_of(f"{self.chapter}{of}"), f"{name}-{self.number}"
@@ -178,7 +190,7 @@ def get(chapter: str, number: int) -> Exercise:
     found = of_chapter(chapter)
     if 1 <= number <= len(found):
         return found[number - 1]
-    raise UnknownExerciseError(f"{chapter} has no exercise {number}: its last is {len(found)}.")
+    raise UnknownExerciseError(_say("no exercise", chapter=chapter, number=number, last=len(found)))
 
 
 def chapter_of(text: str) -> str:
@@ -187,7 +199,6 @@ def chapter_of(text: str) -> str:
     Raises UnknownExerciseError with suggestions.
     """
     name = re.sub(f"({catalog.EXERCISES}|{catalog.SOLUTIONS})$", "", catalog.plain(text))
-    name = catalog.renamed().get(name, name)
     if re.fullmatch(r"\w+/\w+", name) and _file(name).is_file():
         return name
     ends = [known for known in chapters() if name in (known, known.partition("/")[2])]
@@ -197,58 +208,46 @@ def chapter_of(text: str) -> str:
 
 
 def _unknown(chapter: str) -> UnknownExerciseError:
-    return UnknownExerciseError(
-        f"there are no exercises of a chapter '{chapter}'.{catalog.did_you_mean(chapter, chapters())} "
-        "`python -m cudatut exercise` lists them all."
-    )
+    hint = catalog.did_you_mean(chapter, chapters())
+    return UnknownExerciseError(_say("no chapter", chapter=chapter, hint=hint))
 
 
 # --- files to begin with -------------------------------------------------------------------------
 
 
-@cache
-def _words() -> dict[str, list[str]]:
-    """What this module says, in the order of LANGUAGES."""
-    return yaml_text.load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
-
-
-def _word(key: str, lang: str, **values: Any) -> str:
-    return _words()[key][LANGUAGES.index(lang)].format(**values)
-
-
 def effort(exercise: Exercise, lang: str) -> str:
     """'easy, 10 minutes' in the reader's language."""
-    return _word("effort", lang, level=_word(exercise.level, lang), minutes=exercise.minutes)
+    return _say("effort", lang, level=_say(exercise.level, lang), minutes=exercise.minutes)
 
 
 def _title(exercise: Exercise, lang: str) -> str:
     own = {"chapter": exercise.chapter, "number": exercise.number}
-    return _word("title", lang, title=exercise.title[lang], **own)
+    return _say("title", lang, title=exercise.title[lang], **own)
 
 
 def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str:
     """The file that a reader begins with: task, given, stub (or our solution), check."""
-    title = _word("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
+    title = _say("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
     lines = [
         # Python looks for the file's encoding in the first two lines (PEP 263), so no title or task stands there: those of
         # `llm/decoding: Unpack` would be read as the encoding 'Unpack'.
-        _rule(_word("task", lang)),
+        _rule(_say("task", lang)),
         *_comment(title),
         "#",
         *_comment(exercise.task[lang]),
         "#",
-        *_comment(_word("how", lang)),
+        *_comment(_say("how", lang)),
         f"#     python {exercise.file}.py",
-        f"# {_word('ours', lang)}",
+        f"# {_say('ours', lang)}",
         f"#     python -m cudatut exercise {exercise.name} --solution",
         "import cudatut as ct",
         "",
-        f"{_call(exercise, lang)}  # {_word('explains', lang)}",
-        *_apart(_word("given", lang)),
-        exercise.given,
-        *_apart(_word("solution" if solution else "yours", lang)),
-        exercise.solution if solution else exercise.stub,
-        *_apart(_word("check", lang)),
+        f"{_call(exercise, lang)}  # {_say('explains', lang)}",
+        *_apart(_say("given", lang)),
+        exercise.shown("given", lang),
+        *_apart(_say("solution" if solution else "yours", lang)),
+        exercise.shown("solution" if solution else "stub", lang),
+        *_apart(_say("check", lang)),
         graded(exercise, lang),
     ]
     return "\n".join(lines) + "\n"
@@ -277,7 +276,7 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     spans lines: the indentation would change it.
     """
     imported = r"^import cudatut as ct[ \t]*(#.*)?$\n?"
-    check = re.sub(imported, "", exercise.check, flags=re.MULTILINE).strip("\n")
+    check = re.sub(imported, "", exercise.shown("check", lang), flags=re.MULTILINE).strip("\n")
     body = textwrap.indent(check, "    ")
     meant = ast.If(ast.Constant(True), ast.parse(check).body, [])
     if ast.dump(meant) != ast.dump(ast.parse(f"if True:\n{body}").body[0]):
@@ -303,11 +302,9 @@ def write(
     try:
         write_new(path, started(exercise, lang, solution).encode())
     except FileExistsError:
-        raise CudatutError(
-            f"{path} is there already and stays as it is; choose another name with --out FILE"
-        ) from None
+        raise CudatutError(_say("is there", path=path)) from None
     except OSError as error:
-        raise CudatutError(f"{path} cannot be written: {error.strerror}") from error
+        raise CudatutError(_say("cannot be written", path=path, reason=error.strerror)) from error
     if not solution:
         keep(exercise, "started")
     return path
@@ -316,42 +313,40 @@ def write(
 # --- notebooks -----------------------------------------------------------------------------------
 
 
-def committed_notebook(chapter: str) -> tuple[Path, bytes]:
+def committed_notebook(chapter: str, lang: str = "en") -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
-    import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import install_cell
+    from cudatut.to_notebook import install_cell, raw
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")
-    cells = [install_cell(solutions)]
+    first = install_cell(solutions)
+    if lang != "en":
+        first.source = overlays.code(first.source, solutions.file)
+    cells = [first]
     for exercise in of_chapter(chapter):
-        texts = (
-            f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
-            for lang in LANGUAGES
-        )
-        cells.append(new_markdown_cell("\n\n".join(texts), id=f"exercise-{exercise.number}"))
+        text = f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
+        cells.append(new_markdown_cell(text, id=f"exercise-{exercise.number}"))
         parts = {
-            "given": exercise.given,
-            "stub": exercise.stub,
-            "check": f"import cudatut as ct\n\n{graded(exercise)}",
+            "given": exercise.shown("given", lang),
+            "stub": exercise.shown("stub", lang),
+            "check": f"import cudatut as ct\n\n{graded(exercise, lang)}",
         }
         for part, code in parts.items():
             name = f"{part}-{exercise.number}"
             cells.append(new_code_cell(code, id=name, metadata={"title": name}))
     for cell in cells:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
-    metadata = runs_on.notebook_metadata(solutions.requires)
-    raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
-    return catalog.ChapterFiles(chapter).exercises_notebook, raw.encode()
+    made = new_notebook(cells=cells, metadata=runs_on.notebook_metadata(solutions.requires))
+    return catalog.ChapterFiles(chapter).exercises_notebook(lang), raw(made)
 
 
 def write_notebooks() -> list[Path]:
     """Bring the notebooks of all chapters up to date. Returns those that were written."""
     changed = []
-    for chapter in chapters():
-        path, raw = committed_notebook(chapter)
+    for chapter, lang in itertools.product(chapters(), LANGUAGES):
+        path, raw = committed_notebook(chapter, lang)
         if not path.is_file() or path.read_bytes().replace(b"\r\n", b"\n") != raw:
             write_whole(path, raw)
             changed.append(path)
@@ -375,22 +370,16 @@ def progress() -> dict[str, str]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if not set(kept.values()) <= {"started", "done"}:
-            raise ValueError("it is not ours")
+            raise ValueError(_say("not ours"))
         return kept
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise CudatutError(
-            f"your progress in {path} cannot be read ({error}); "
-            "`python -m cudatut exercise --forget` removes it"
-        ) from error
+        raise CudatutError(_say("cannot be read", path=path, error=error)) from error
 
 
 def _folder_in_the_way(path: Path) -> CudatutError:
-    return CudatutError(
-        f"your progress is kept in the file {path}, and there is a folder of this name: remove it, or set CUDATUT_PROGRESS "
-        "to another folder to keep it in"
-    )
+    return CudatutError(_say("in the way", path=path))
 
 
 def _write_progress(kept: dict[str, str]) -> None:
@@ -421,7 +410,7 @@ def forget(exercise: Exercise | None = None) -> Path:
             left = {name: one for name, one in progress().items() if name != exercise.name}
             _write_progress(left)
     except OSError as error:
-        raise CudatutError(f"{path} cannot be changed: {error.strerror}") from error
+        raise CudatutError(_say("cannot be changed", path=path, reason=error.strerror)) from error
     return path
 
 
@@ -453,20 +442,14 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
             states.append(state)
             columns = (
                 f"{exercise.number:3}",
-                _padded(_word(exercise.level, lang), 7),
-                _padded(_word("minutes", lang, minutes=exercise.minutes), -7),
-                _padded(_word(state, lang) if state else "", 7),
+                padded(_say(exercise.level, lang), 7),
+                padded(_say("minutes", lang, minutes=exercise.minutes), -7),
+                padded(_say(state, lang) if state else "", 7),
                 exercise.title[lang],
             )
             lines.append(f"    {'  '.join(columns)}")
     of = {"done": states.count("done"), "total": len(states), "path": progress_file()}
-    return [*lines, "", _word("sum", lang, **of)]
-
-
-def _padded(text: str, width: int) -> str:
-    """A text as wide as a column; to its right with a negative width."""
-    blanks = " " * (abs(width) - cell_len(text))
-    return blanks + text if width < 0 else text + blanks
+    return [*lines, "", _say("sum", lang, **of)]
 
 
 # --- grading -------------------------------------------------------------------------------------
@@ -491,29 +474,29 @@ _GUARDS = {
 
 @dataclass(frozen=True)
 class Explained:
-    """What went wrong in a reader's file: the guard that caught it, and one line of detail."""
+    """What went wrong in a reader's file: the guard that caught it, and one line of detail in the reader's language."""
 
     guard: str
     detail: str
 
     def text(self, exercise: Exercise, lang: str) -> str:
         frame = "not graded" if self.guard == "machine" else "not passed"
-        head = _word(frame, lang, name=exercise.name, what=_word(self.guard, lang))
+        head = _say(frame, lang, name=exercise.name, what=_say(self.guard, lang))
         return f"{head}\n  {self.detail}" if self.detail else head
 
 
 def explained(error: BaseException) -> Explained:
     """Which guard caught what."""
     said, kinds = str(error), type(error).__mro__
+    if isinstance(error, CheckError):
+        return Explained(error.guard, error.brief)
     names = {kind.__name__ for kind in kinds}
     pycuda = any(kind.__module__.startswith("pycuda") for kind in kinds)
     asserted = isinstance(error, AssertionError)
     named = (guard for guard, errors in _GUARDS.items() if errors & names)
     guard, detail = next(named, "cuda" if pycuda else "python"), _line(said)
-    if "CheckError" in names:
-        return _of_check(said)
     if isinstance(error, ImportError) and (error.name or "").startswith("pycuda"):
-        guard, detail = "machine", f"{detail}; `python -m cudatut doctor` says what to do"
+        guard, detail = "machine", _say("doctor", detail=detail)
     elif guard == "compile" or (asserted and "CompileError" in said):
         guard, detail = "compile", _compiler_line(said)
     elif (pycuda or asserted) and (fatal := _FATAL.search(said)):
@@ -527,26 +510,6 @@ def explained(error: BaseException) -> Explained:
     elif guard == "python":
         detail = f"{type(error).__name__}: {detail}"
     return Explained(guard, detail + _where(error))
-
-
-# What an error of `ct.check` says where it is more than wrong values.
-_SIGNS = {
-    "wrote outside its arrays": "zone",
-    "never written": "poison",
-    "are NaN": "nan",
-    "has shape": "shape",
-}
-
-
-def _of_check(said: str) -> Explained:
-    head, *lines = (line.strip() for line in said.splitlines())
-    head = re.sub(r" \(rtol [^)]*\)$", "", head.removesuffix("."))
-    guard = next((guard for sign, guard in _SIGNS.items() if sign in said), "values")
-    if guard == "zone":
-        return Explained(guard, f"{head}: {'; '.join(lines[:2])}")
-    first = re.search(r"first at index (\(.*?\)|\S+): (.*)", said)
-    place = f"; element {first[1]} is the first: {first[2]}" if first else ""
-    return Explained(guard, head + place)
 
 
 def _line(said: str) -> str:
@@ -566,23 +529,27 @@ def _where(error: BaseException) -> str:
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if main and os.path.abspath(frame.filename) == os.path.abspath(main):
-            code = f": `{frame.line}`" if frame.line else ""
-            return f" (line {frame.lineno} of {Path(main).name}{code})"
+            place = {"number": frame.lineno, "file": Path(main).name}
+            return (
+                _say("line of code", code=frame.line, **place)
+                if frame.line
+                else _say("line", **place)
+            )
     return ""
 
 
-def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextManager[None]:
+def exercise(chapter: str, number: int, lang: str | None = None) -> AbstractContextManager[None]:
     """Grade an exercise: `with ct.exercise("start/errors", 2):` and below it the check.
 
     Where all of it holds, that is said and kept as progress. Where not, one or two lines say what caught it, and the
     program ends with exit status 1; CUDATUT_DEBUG=1 shows the traceback instead. From the first call on, errors
-    outside the check are explained in the same way. Raises UnknownExerciseError.
+    outside the check are explained in the same way. lang: "en" or "zh", which this process speaks from here on; by default
+    the reader's. Raises UnknownExerciseError.
     """
-    asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
-    # What lies beside the solution is beside the reader's file too.
-    beside = str(_file(asked.chapter).parent)
-    if beside not in sys.path:
-        sys.path.append(beside)
+    if lang in LANGUAGES:
+        words.use(lang)
+    words.printable()
+    asked, lang = get(chapter, number), words.language()
 
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, SyntaxError):
@@ -608,8 +575,8 @@ def _graded(exercise: Exercise, lang: str) -> Iterator[None]:
         _failed(exercise, lang, error)
         raise SystemExit(1) from None
     kept = "kept" if keep(exercise, "done") else "not kept"
-    print(_word("passed", lang, name=exercise.name, title=exercise.title[lang]))
-    print(_word(kept, lang, path=progress_file()), flush=True)
+    print(_say("passed", lang, name=exercise.name, title=exercise.title[lang]))
+    print(_say(kept, lang, path=progress_file()), flush=True)
 
 
 def _reason(exercise: Exercise, error: Exception) -> Explained:
@@ -653,8 +620,7 @@ def _settle() -> None:
     """Errors of launches that nobody has waited for, and red zones touched since the last check."""
     if not _gpu_in_use():
         return
-    from cudatut.errors import CheckError
-    from cudatut.gpu.memory import damaged_zones
+    from cudatut.gpu import check, memory
 
-    if damage := damaged_zones():
-        raise CheckError("a kernel wrote outside its arrays.\n  " + "\n  ".join(damage))
+    if damage := memory.damaged_zones():
+        raise check.outside(damage)

@@ -9,12 +9,9 @@ from cudatut import paths
 from cudatut.files import write_whole
 
 
-def _file(name: str) -> Path:
-    return _folder() / name
-
-
-def _folder() -> Path:
-    return paths.recordings_dir() / ".failed"
+def _file(name: str = "") -> Path:
+    """Where the reason for an example is kept; without a name, the folder of all."""
+    return paths.recordings_dir() / ".failed" / name
 
 
 def keep(name: str, reason: str) -> None:
@@ -41,5 +38,5 @@ def reason(name: str) -> str | None:
 
 def names() -> list[str]:
     """Examples whose last recording failed on this machine, sorted."""
-    files = (path for path in _folder().rglob("*") if path.is_file())
-    return sorted(path.relative_to(_folder()).as_posix() for path in files)
+    files = (path for path in _file().rglob("*") if path.is_file())
+    return sorted(path.relative_to(_file()).as_posix() for path in files)

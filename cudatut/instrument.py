@@ -12,44 +12,50 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from cudatut import yaml_text
 from cudatut.errors import CudatutError
 from cudatut.fingerprint.meaning import meaning_hash
+from cudatut.schema import Count, Misfit, reader
 
 ASPECTS = ("timing", "checking", "profiling")
 LEDGER = Path(__file__).with_suffix(".yml")
 
+Aspect = Annotated[str, ASPECTS.__contains__]
+Words = Annotated[str, str.strip]  # not blank
+
+
+class File(TypedDict):
+    of: list[Aspect]
+    meaning: Words
+
+
+class Same(TypedDict):
+    file: str
+    meaning: str
+    why: Words
+
+
+class Ledger(TypedDict):
+    """The form of instrument.yml."""
+
+    numbers: Annotated[dict[Aspect, Count], lambda numbers: len(numbers) == len(ASPECTS)]
+    files: dict[str, File]
+    same: list[Same]
+    apart: dict[str, Words]
+
 
 @cache
-def ledger() -> dict[str, Any]:
-    """instrument.yml: {"numbers": {aspect: n}, "files": {file: {"of": [aspect], "meaning": hash}}, "same": [entry],
-    "apart": {file: why}}, with an entry {"file", "meaning", "why"}.
-
-    Raises CudatutError where it is not of this form.
-    """
+def ledger() -> Ledger:
+    """instrument.yml. Raises CudatutError where it is not of this form."""
     found = yaml_text.load(LEDGER.read_text(encoding="utf-8"))
-    keys = ("numbers", "files", "same", "apart")
-    numbers, listed, same, apart = (found.get(key) for key in keys)
-    good = (
-        isinstance(numbers, dict)
-        and set(numbers) == set(ASPECTS)
-        and all(isinstance(number, int) and number > 0 for number in numbers.values())
-        and isinstance(listed, dict)
-        and all(set(one["of"]) <= set(ASPECTS) and one["meaning"] for one in listed.values())
-        and all(isinstance(one, dict) and _is_reason(one.get("why")) for one in same or ())
-        and all(map(_is_reason, (apart or {}).values()))
-    )
-    if not good:
+    try:
+        return reader(Ledger)(found)
+    except Misfit as error:
         raise CudatutError(
-            f"{LEDGER.name} is no ledger of the instrument: see cudatut/instrument.py"
-        )
-    return {"numbers": numbers, "files": listed, "same": same or [], "apart": apart or {}}
-
-
-def _is_reason(text: Any) -> bool:
-    return isinstance(text, str) and bool(text.strip())
+            f"{LEDGER.name} is no ledger of the instrument ({error}): see cudatut/instrument.py"
+        ) from error
 
 
 def files() -> list[Path]:

@@ -4,10 +4,12 @@ import importlib
 import subprocess
 import sys
 
-from cudatut import catalog, libraries, paths, runs_on
+from cudatut import catalog, libraries, paths, runs_on, words
 from cudatut.catalog import Example
 from cudatut.errors import ToolMissing, UnsupportedGpuError
 from cudatut.gpu import device
+
+_say = words.section("notebook")
 
 
 def install_cupy() -> None:
@@ -22,44 +24,41 @@ def install_cupy() -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     importlib.invalidate_caches()  # what pip has just brought is to be found
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        print(f"{package} could not be installed ({last}): the benchmarks lack the vendor's rows")
+        last = (done.stderr.strip().splitlines() or [_say("no reason")])[-1]
+        print(_say("no cupy", package=package, reason=last))
 
 
 def prepare(name: str) -> None:
-    """Let a notebook import the modules beside its example, and say at once what is missing to run it here.
+    """Say at once what is missing to run a notebook here.
 
     name: the example's, such as "gemm/final_kernel". Raises UnsupportedGpuError where the GPU has less than the example
     needs, and ToolMissing without what it cannot do without, before any of its cells fetches something. Without a GPU it
     prints what is missing: the first cells may still be of use.
     """
     example = catalog.get(name)
-    folder = str(example.path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     if no_gpu := device.why_no_gpu():
-        print(f"This notebook needs a GPU, and there is none here: {no_gpu}.")
-        print(f"In Colab: {_choose(example)}, then run this cell again.")
+        print(_say("needs gpu", why=no_gpu))
+        print(_say("in colab", choose=_choose(example)))
         if libraries.missing("gpu"):
-            print("PyCUDA is not installed either: cells that import it stop.")
+            print(_say("no pycuda"))
         _require(example, example.extra)
         return
     if lacks := device.gpu_lacks(example.requires):
-        reason = f"{example.name} cannot run here: {lacks}. Its page shows a recording of it."
-        raise _TooOld(f"{reason} In Colab: {_choose(example)}.")
+        choose = _choose(example)
+        raise _TooOld(_say("too old", name=example.name, lacks=lacks, choose=choose))
     _require(example, "gpu", example.extra)
     for lack in libraries.missing_beside(example):
-        print(f"{lack.name} is not installed: what needs it is left out, or its cell says so.")
-        print(f"To have it, run this in a cell, then this cell again: %{lack.command}")
+        print(_say("lacks", name=lack.name))
+        print(_say("to have it", command=lack.command))
 
 
 def _choose(example: Example) -> str:
     """How one gets a GPU that is able to run an example, in Colab's words."""
     gpu = runs_on.colab(example.requires)
     if gpu is None:
-        return "no GPU there can run it"
-    price = "free" if gpu == runs_on.FREE else "paid"
-    return f"Runtime > Change runtime type > {gpu} GPU ({price})"
+        return _say("no colab")
+    price = _say("free" if gpu == runs_on.FREE else "paid")
+    return _say("choose", gpu=gpu, price=price)
 
 
 def _require(example: Example, *extras: str) -> None:
@@ -68,9 +67,8 @@ def _require(example: Example, *extras: str) -> None:
     if lacking:
         missing = ", ".join(module for modules in lacking.values() for module in modules)
         command = f"%{paths.pip_install(','.join(lacking))}"
-        raise _NotInstalled(
-            f"{example.name} cannot run here: {missing} not installed. Run this in a cell, then this cell again: {command}"
-        )
+        own = {"name": example.name, "missing": missing, "command": command}
+        raise _NotInstalled(_say("not installed", **own))
 
 
 class _Short:

@@ -1,8 +1,14 @@
 """Where things are: the examples and the repository."""
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
+
+from cudatut import words
+
+READ = "cudatut.read"  # the event of Python's audit hooks by which `note_read` tells of a file
+_say = words.section("paths")
 
 
 @cache  # asked thousands of times: where each file of each recording is
@@ -77,11 +83,10 @@ def resolve_source(path: str | os.PathLike) -> Path:
         if place.is_file():
             return place.resolve()
     looked = ", ".join(str(place) for place in places)
-    raise FileNotFoundError(f"kernel file '{path}' not found (looked at {looked})")
+    raise FileNotFoundError(_say("no kernel file", path=path, places=looked))
 
 
 def note_read(path: str | os.PathLike) -> None:
     """Remember that this process used an example file in a way that cudatut cannot see: its recording depends on it."""
-    from cudatut.fingerprint import ran
-
-    ran.file(path)
+    # An event, since `cudatut.fingerprint.ran`, which follows what runs, imports this module.
+    sys.audit(READ, path)

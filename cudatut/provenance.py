@@ -7,15 +7,9 @@ from functools import cache
 from cudatut import agreement, catalog
 from cudatut.fingerprint.meaning import text_hash
 from cudatut.history import History
-from cudatut.recording import Recording
+from cudatut.recording import DIRTY, Recording
 
-DIRTY = "-dirty"
 _CLOCKS_DIFFER = 3600  # seconds, between the machine that commits and the one with the GPU
-
-
-def dirty(recording: Recording) -> bool:
-    """Whether it was made from files that no commit has: what it ran can be compared with nothing."""
-    return recording.metadata["commit"].endswith(DIRTY)
 
 
 def problems(recording: Recording, past: History) -> Iterator[str]:
@@ -39,7 +33,7 @@ def problems(recording: Recording, past: History) -> Iterator[str]:
     if recorded_at.timestamp() < past.time(made) - _CLOCKS_DIFFER:
         committed = datetime.datetime.fromtimestamp(past.time(made), datetime.UTC)
         yield f"it was recorded at {metadata['recorded_at']}, before its commit was made ({committed.isoformat()})"
-    if dirty(recording) and len(commits) == 1:
+    if recording.dirty and len(commits) == 1:
         return
     for file, sha256 in metadata["sources"].items():
         if (there := _hash_at(past, latest, file)) != sha256:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from cudatut.fingerprint.meaning import meaning_hash, text_hash
 from cudatut.results import MIME, Result
 from cudatut.tool import SANITIZERS
 
+DIRTY = "-dirty"  # behind the commit of a recording that was made from changed files
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")  # of a cell: its address
 # Of the metadata, what is about the code, and may be written anew without a GPU. All else a run tells of itself.
 _OF_THE_CODE = frozenset(
@@ -43,6 +44,10 @@ class DamagedRecordingError(CudatutError):
 
 class UnfitRecordingError(CudatutError):
     """A recording that must not be shown: a file that it was made from has changed, it was edited, or it is not good."""
+
+
+class StaleRecordingError(UnfitRecordingError):
+    """One that shows what the code did before it, or its instrument, changed."""
 
 
 class UnknownCellError(CudatutError):
@@ -67,6 +72,17 @@ class Cell:
     def read(self) -> list[Result | ValueError]:
         """The same as objects, each read once; in the place of one that cannot be read the reason."""
         return list(map(_read, self.results()))
+
+
+def results_alone(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of a cell's outputs those that are results, and of these the data alone: what a slim recording keeps."""
+    return [
+        {**one, "data": {MIME: one["data"][MIME]}} for one in outputs if MIME in one.get("data", {})
+    ]
+
+
+# What a slim recording's certificate says in place of the sanitizers' verdicts.
+SLIM: dict[str, Any] = {"slim": True, "sanitizers": []}
 
 
 def _read(result: Any) -> Result | ValueError:
@@ -110,6 +126,16 @@ class Recording:
         return self.metadata.get("slim") is True
 
     @property
+    def dirty(self) -> bool:
+        """Whether it was made from files that no commit has: what it ran can be compared with nothing."""
+        return self.metadata["commit"].endswith(DIRTY)
+
+    @property
+    def gpu(self) -> str:
+        """The name of the GPU that it was made on."""
+        return self.metadata["gpu"]["name"]
+
+    @property
     def file(self) -> str:
         """The name of its file, as messages have it: recordings/<gpu>/<name>.ipynb, or .json where it is slim."""
         return _file(self.name, self.path)
@@ -138,6 +164,11 @@ class Recording:
     def measurement(self) -> str:
         """SHA-256 of what was `measured`."""
         return hashlib.sha256(self.measured()).hexdigest()
+
+    def slimmed(self) -> "Recording":
+        """What would be left of it beside another GPU's whole one: the results, and no verdicts of sanitizers."""
+        cells = [replace(cell, outputs=results_alone(cell.outputs)) for cell in self.cells]
+        return replace(self, cells=cells, metadata=self.metadata | SLIM)
 
     def edited(self) -> bool:
         """Whether anything in it was changed after it was recorded."""
@@ -269,6 +300,7 @@ def require_good(name: str) -> Recording:
 
 def good(recording: Recording) -> Recording:
     """The recording, if it may be shown. Raises UnfitRecordingError naming its file, the reason and the mending command."""
+    kind: type[CudatutError] = UnfitRecordingError
     if stale := recording.stale():
         root = paths.examples_dir()
         reasons = ", ".join(
@@ -276,17 +308,50 @@ def good(recording: Recording) -> Recording:
             for file in stale
         )
         without = "If no run can notice it, `python -m cudatut restamp` accepts it"
-        reason = f"is stale: {reasons} since it was recorded. {without}"
+        kind, reason = StaleRecordingError, f"is stale: {reasons} since it was recorded. {without}"
     elif outdated := recording.outdated():
+        kind = StaleRecordingError
         reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():
         reason = "was edited after it was recorded: digest differs"
-    elif not recording.path.is_relative_to(folder_of(gpu := recording.metadata["gpu"]["name"])):
+    elif not recording.path.is_relative_to(folder_of(gpu := recording.gpu)):
         reason = f"is of another GPU than its folder, {gpu}"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
     elif problems := recording.disagreements():
         reason = f"does not agree with its example or with itself: {'; '.join(problems)}"
+    else:
+        return recording
+    raise _refused(kind, recording.name, recording.path, reason)
+
+
+# --- where they lie --------------------------------------------------------------------------------
+
+HOME = "home.txt"  # in recordings/: the folder of the GPU that the book is recorded on
+# What a recording of that GPU has to say, for the whole book to be measured in one way.
+_AT_HOME = {"instrument": "which instrument measured it", "rivals": "the versions of its rivals"}
+
+
+def home() -> str:
+    """The folder of the GPU that is the book's home; "" while it has none."""
+    path = paths.recordings_dir() / HOME
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def at_home(recording: Recording) -> Recording:
+    """A good recording, if the published book may show it as its own: of the home GPU, its provenance told whole.
+
+    Raises UnfitRecordingError as `good`.
+    """
+    if not (where := home()):
+        return recording
+    lacking = [what for key, what in _AT_HOME.items() if key not in recording.metadata]
+    if not recording.path.is_relative_to(paths.recordings_dir() / where):
+        reason = f"is not of the book's GPU, {where}"
+    elif lacking:
+        reason = f"does not say {' and '.join(lacking)}"
+    elif recording.dirty:
+        reason = "was made from files that no commit has"
     else:
         return recording
     raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
@@ -333,11 +398,20 @@ def whole_path(name: str) -> Path | None:
 
 
 def on_other_gpus(name: str) -> list[Recording]:
-    """The slim recordings of an example, one for each GPU that has one, by the folders' names. Raises as `require_good`."""
-    found = []
+    """The slim recordings of an example that may be shown, one for each GPU that has one, by the folders' names.
+
+    What is wrong with the others stops nobody; `status` tells it.
+    """
+    return [one for one in of_other_gpus(name) if isinstance(one, Recording)]
+
+
+def of_other_gpus(name: str) -> Iterator[Recording | CudatutError]:
+    """The same, and for each that may not be shown the reason, as `require_good` raises it."""
     for path in sorted(paths.recordings_dir().glob(f"*/{glob.escape(name)}.json")):
-        found.append(good(parse(name, path, path.read_bytes())))
-    return found
+        try:
+            yield good(parse(name, path, path.read_bytes()))
+        except CudatutError as error:
+            yield error
 
 
 def every() -> list[Recording]:
@@ -358,7 +432,9 @@ def orphans() -> list[str]:
     known = {f"{name}{ending}" for name in names for ending in (".ipynb", ".json")}
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     return sorted(
-        file for file in files if file.partition("/")[2] not in known and "/." not in f"/{file}"
+        file
+        for file in files
+        if file.partition("/")[2] not in known and file != HOME and "/." not in f"/{file}"
     )
 
 

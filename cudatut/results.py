@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from cudatut import tool
+from cudatut import tool, words
 from cudatut.pairs import Ratio, again, paired, ratio
 from cudatut.schema import reader, short
 
@@ -21,11 +21,15 @@ MIME = "application/vnd.cudatut.v1+json"
 Label = Annotated[str, "label"]  # English words, which a page shows in its language
 Unit = Annotated[str, "unit"]  # likewise, behind a value
 KINDS: dict[str, type["Result"]] = {}
+_say, _head = words.section("results"), words.section("heads")
 
 
 @dataclass
 class Result:
-    """Base class: a subclass gives its fields and `table()`; the three representations follow from them."""
+    """Base class: a subclass gives its fields and `table()`; the three representations follow from them.
+
+    lang: of what the book says around them; names and units are as the result has them.
+    """
 
     kind: ClassVar[str]  # the name of its class in small letters
     _shown = False
@@ -38,10 +42,10 @@ class Result:
         """The result in schema v1: its fields by name, without those that are empty and may be left out."""
         return {"kind": self.kind, **_as_json(self)}
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return self.kind
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         """The heads of its columns, then its rows."""
         raise NotImplementedError
 
@@ -49,28 +53,38 @@ class Result:
         """What no run can have measured, or must not be shown."""
         return iter(())
 
-    def text(self) -> str:
+    def text(self, lang: str = "en") -> str:
         """A heading and an aligned table, first column left, the others right."""
-        table = self.table()
-        width, *widths = [max(map(len, column)) for column in zip(*table)]
-        lines = [self.heading()]
+        table = self._told(lang)
+        # A recording's text is English, and is compared with what this makes of its numbers.
+        wide = len if lang == "en" else _columns
+        width, *widths = [max(map(wide, column)) for column in zip(*table)]
+        lines = [self.heading(lang)]
         for name, *values in table:
-            cells = [name.ljust(width), *map(str.rjust, values, widths)]
+            cells = [name + " " * (width - wide(name))]
+            cells += [" " * (most - wide(value)) + value for value, most in zip(values, widths)]
             lines.append(f"  {'  '.join(cells)}".rstrip())
         return "\n".join(lines)
 
-    def html(self) -> str:
+    def _told(self, lang: str) -> list[list[str]]:
+        """The table, with the heads of its columns in this language."""
+        heads, *rows = self.table(lang)
+        known = words.table()["heads"]
+        return [[_head(head, lang) if head in known else head for head in heads], *rows]
+
+    def html(self, lang: str = "en") -> str:
         def row(cells: list[str], tag: str) -> str:
             return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
-        head, *body = self.table()
+        head, *body = self._told(lang)
         return (
-            f"<table><caption>{html.escape(self.heading())}</caption><thead>{row(head, 'th')}</thead>"
+            f"<table><caption>{html.escape(self.heading(lang))}</caption><thead>{row(head, 'th')}</thead>"
             f"<tbody>{''.join(row(cells, 'td') for cells in body)}</tbody></table>"
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/plain": self.text(), "text/html": self.html(), MIME: self.json()}
+        lang = words.language()
+        return {"text/plain": self.text(lang), "text/html": self.html(lang), MIME: self.json()}
 
     def _ipython_display_(self) -> None:
         # A result is shown by the function that made it; being also the last expression of a cell shows it no second time.
@@ -87,6 +101,13 @@ class Result:
                 return row
         why = (missing or {}).get(name) or f"it has {[row.name for row in rows]}"
         raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
+
+
+def _columns(text: str) -> int:
+    """Of a terminal, where Chinese characters are two columns wide."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 _ROUNDING = 1e-9  # of what is computed again from the numbers that a result has
@@ -107,19 +128,19 @@ class Check(Result):
     atol: float
     rtol: float
 
-    def _verdict(self) -> str:
-        return "passed" if self.passed else "FAILED"
+    def _verdict(self, lang: str) -> str:
+        return _say("passed" if self.passed else "failed", lang)
 
-    def text(self) -> str:
-        return (
-            f"check {self.name}: {self._verdict()} ({self.n} elements, max abs err {self.max_abs_err:.3g}, "
-            f"max rel err {self.max_rel_err:.3g}, atol {self.atol:.3g}, rtol {self.rtol:.3g})"
-        )
+    def text(self, lang: str = "en") -> str:
+        errors = {"abs": self.max_abs_err, "rel": self.max_rel_err}
+        within = {"atol": self.atol, "rtol": self.rtol}
+        verdict = self._verdict(lang)
+        return _say("check", lang, name=self.name, verdict=verdict, n=self.n, **errors, **within)
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         head = ["check", "result", "elements", "max abs err", "max rel err"]
         errors = f"{self.max_abs_err:.3g}", f"{self.max_rel_err:.3g}"
-        return [head, [str(self.name), self._verdict(), str(self.n), *errors]]
+        return [head, [str(self.name), self._verdict(lang), str(self.n), *errors]]
 
     def problems(self) -> Iterator[str]:
         if not self.passed:
@@ -239,13 +260,15 @@ class Benchmark(Result):
     missing: dict[str, str] | None = None
     most_mhz: float | None = None
 
-    def text(self) -> str:
-        absent = (f"  {name} *  no row: {why}" for name, why in (self.missing or {}).items())
-        return "\n".join([super().text(), *absent])
+    def text(self, lang: str = "en") -> str:
+        return "\n".join([super().text(lang), *self._absent("no row", lang)])
 
-    def html(self) -> str:
-        notes = (f"{name}: no row. {reason}" for name, reason in (self.missing or {}).items())
-        return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    def html(self, lang: str = "en") -> str:
+        notes = self._absent("no row in html", lang)
+        return super().html(lang) + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+
+    def _absent(self, key: str, lang: str) -> list[str]:
+        return [_say(key, lang, name=name, why=why) for name, why in (self.missing or {}).items()]
 
     def __getitem__(self, name: str) -> Row:
         return self._row(self.rows, name, self.missing)
@@ -289,15 +312,15 @@ class Benchmark(Result):
         """Whether a launch takes the host so long that it has to be told."""
         return any(row.host_us is not None and row.host_us >= DEAR_US for row in self.rows)
 
-    def heading(self) -> str:
-        peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
-        turns = "rounds, in random order" if self._paired() else "interleaved rounds"
-        return f"benchmark {self.name} (median of {self.rounds} {turns}{peak})"
+    def heading(self, lang: str = "en") -> str:
+        peak = _say("peak", lang, peak=self.peak, unit=self.unit) if self.peak else ""
+        key = "benchmark in order" if self._paired() else "benchmark"
+        return _say(key, lang, name=self.name, rounds=self.rounds, peak=peak)
 
     def _paired(self) -> bool:
         return any(row.times for row in self.rows)
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         unit = self.unit if self.unit != "us" else ""
         columns: dict[str, Callable[[Row], str]] = {
             "": lambda row: row.name + (" *" if row.vendor else ""),
@@ -310,7 +333,9 @@ class Benchmark(Result):
         }
         if any(row.ratio_low is not None for row in self.rows):
             columns["interval"] = lambda row: (
-                f"{row.ratio_low:.3f} to {row.ratio_high:.3f}" if row.ratio_low else ""
+                _say("interval", lang, low=row.ratio_low, high=row.ratio_high)
+                if row.ratio_low
+                else ""
             )
         if self.held_back():
             columns["Mcycles"] = lambda row: _or_empty(row.cycles, "{:.4g}", 1e-6)
@@ -443,16 +468,16 @@ class Goals(Result):
     def __getitem__(self, name: str) -> Goal:
         return self._row(self.rows, name)
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return self.title
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         rows = [
             [
                 row.name,
                 f"{row.wanted:.3g}",
                 f"{row.measured:.3f}",
-                f"{row.low:.3f} to {row.high:.3f}",
+                _say("interval", lang, low=row.low, high=row.high),
                 row.verdict,
             ]
             for row in self.rows
@@ -497,7 +522,7 @@ class Resources(Result):
     block: int = 0
     blocks_per_sm: int = 0
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         head = ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
         needs = self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm
         return [head, [self.kernel, *map(str, (self.block, *needs)), f"{self.occupancy:.0%}"]]
@@ -540,10 +565,10 @@ class Profile(Result):
     def __getitem__(self, name: str) -> Any:
         return self.metrics[name].value
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return f"ncu: {self.kernel}"
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         rows = [[name, format_value(m.value), m.unit or ""] for name, m in self.metrics.items()]
         return [["metric", "value", "unit"], *rows]
 
@@ -564,7 +589,7 @@ class Sanitizer(Result):
     def json(self) -> dict[str, Any]:
         return {"kind": self.kind, "tool": self.tool, "errors": self.errors}
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         return [["sanitizer", "errors"], [self.tool, str(self.errors)]]
 
     def problems(self) -> Iterator[str]:
@@ -591,10 +616,10 @@ class Facts(Result):
     def __getitem__(self, name: str) -> Any:
         return self._row(self.rows, name).value
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return self.title or ""
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         rows = [[row.name, format_value(row.value), row.unit or ""] for row in self.rows]
         return [["name", "value", "unit"], *rows]
 
@@ -661,10 +686,10 @@ class Claim(Result):
     verdict: str
     depends: Both | None = None
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return f"claim ({self.source}): {self.statement['en']}"
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         bound = {"above": "expected, more than", "below": "expected, less than"}
         values = {
             bound.get(self.rule, "expected"): self.expected,
@@ -713,10 +738,10 @@ class Table(Result):
         row = self._row(self.rows, name)
         return dict(zip((column.name for column in self.columns), row.values))
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         return self.title
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         # A unit that is the column's name already is not said twice.
         named = (
             c.name if c.unit in (None, "", c.name) else f"{c.name} ({c.unit})" for c in self.columns
@@ -758,11 +783,11 @@ class Series(Result):
     limit: float | None
     foreground: list[Label] | None = None
 
-    def heading(self) -> str:
+    def heading(self, lang: str = "en") -> str:
         limit = f", limit {format_value(self.limit)} {self.y.unit}" if self.limit else ""
         return f"{self.title} ({self.y.unit} over {self.x.name}{limit})"
 
-    def table(self) -> list[list[str]]:
+    def table(self, lang: str = "en") -> list[list[str]]:
         lines = [dict(points) for points in self.lines.values()]
         rows = (
             [format_value(x), *(format_value(line[x]) if x in line else "" for line in lines)]
@@ -866,11 +891,14 @@ def facts(title: str, values: dict[str, Any]) -> Facts:
 
     NumPy scalars become Python ones. Raises TypeError for a value that is no number, string or bool.
     """
-    rows = []
-    for name, entry in values.items():
-        value, unit = entry if isinstance(entry, tuple) else (entry, None)
-        rows.append(Fact(name, plain(value, f"facts({title!r}): {name!r}"), unit))
-    return _shown(Facts(title, rows))
+    where = f"facts({title!r})"
+    return _shown(Facts(title, [fact(name, entry, where) for name, entry in values.items()]))
+
+
+def fact(name: str, entry: Any, where: str) -> Fact:
+    """A named value, given as `value` or `(value, unit)`. Raises TypeError as `facts`, naming `where`."""
+    value, unit = entry if isinstance(entry, tuple) else (entry, None)
+    return Fact(name, plain(value, f"{where}: {name!r}"), unit)
 
 
 def table(
@@ -985,7 +1013,8 @@ def show(result: Any) -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if getattr(shell, "kernel", None) is None:
-        print(result.text() if isinstance(result, Result) else result, flush=True)
+        text = result.text(words.language()) if isinstance(result, Result) else result
+        print(text, flush=True)
         return
     from IPython.display import display
 

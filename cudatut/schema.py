@@ -1,14 +1,18 @@
-"""JSON read as annotations say: for each annotation a function is made once, and then called for thousands of values."""
+"""JSON read as annotations say: for each annotation a function is made once, and then called for thousands of values.
+
+Dataclasses are made of objects; a TypedDict stays a dictionary. `Annotated[str, rule]` is a text of which `rule` is true.
+"""
 
 import math
 import types
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, reduce
+from typing import Annotated, Any, NotRequired, is_typeddict
 
 LARGEST_INTEGER = 2**64  # no count of anything that a GPU does reaches it
+Count = Annotated[int, lambda number: number > 0]
 
 Reader = Callable[[Any], Any]
 _NOTHING = object()
@@ -39,27 +43,44 @@ def short(value: Any) -> str:
 def _reader(annotation: Any) -> Reader:
     """A function that returns what JSON holds as the annotation says, dataclasses made; it raises Misfit.
 
-    True is no number, NaN and infinity are none either. Keys that a dataclass does not declare are left alone.
+    True is no number, NaN and infinity are none either. Keys that an object does not declare are left alone.
     """
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
+        return reduce(_ruled, filter(callable, inner[1:]), reader(inner[0]))
+    if origin is NotRequired:
         return reader(inner[0])
     if origin in (types.UnionType, typing.Union):
         return _one_of([reader(one) for one in inner])
     if isinstance(annotation, type) and is_dataclass(annotation):
-        return _object(annotation)
+        return _object(annotation, _declared(annotation))
+    if is_typeddict(annotation):
+        kinds, required = (
+            typing.get_type_hints(annotation, include_extras=True),
+            annotation.__required_keys__,
+        )
+        return _object(dict, [(key, reader(kind), key in required) for key, kind in kinds.items()])
     if origin is list:
         return _list(reader(inner[0]))
     if origin is tuple:
         return _tuple([reader(one) for one in inner])
     if origin is dict:
-        return _dict(reader(inner[1]))
+        return _dict(*map(reader, inner))
     if annotation in (int, float):
         return _number((int, annotation))
     return _plain(annotation)
 
 
 reader: Callable[[Any], Reader] = cache(_reader)  # declared, since to mypy a class is not Hashable
+
+
+def _ruled(read_value: Reader, rule: Callable[[Any], Any]) -> Reader:
+    def read(value: Any) -> Any:
+        if not rule(found := read_value(value)):
+            raise Misfit(value)
+        return found
+
+    return read
 
 
 def _one_of(choices: list[Reader]) -> Reader:
@@ -74,12 +95,19 @@ def _one_of(choices: list[Reader]) -> Reader:
     return read
 
 
-def _object(cls: type) -> Reader:
-    declared = [
+Declared = list[
+    tuple[str, Reader, bool]
+]  # of an object: names, what reads them, and whether they have to be there
+
+
+def _declared(cls: Any) -> Declared:
+    return [
         (one.name, reader(one.type), one.default is MISSING and one.default_factory is MISSING)
         for one in fields(cls)
     ]
 
+
+def _object(make: Callable[..., Any], declared: Declared) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Misfit(value)
@@ -92,7 +120,7 @@ def _object(cls: type) -> Reader:
                     raise Misfit
             except Misfit as error:
                 raise error.inside(f".{name}") from None
-        return cls(**found)
+        return make(**found)
 
     return read
 
@@ -130,14 +158,14 @@ def _tuple(items: list[Reader]) -> Reader:
     return read
 
 
-def _dict(read_item: Reader) -> Reader:
+def _dict(read_key: Reader, read_item: Reader) -> Reader:
     def read(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        if not isinstance(value, dict):
             raise Misfit(value)
         found = {}
         for key, one in value.items():
             try:
-                found[key] = read_item(one)
+                found[read_key(key)] = read_item(one)
             except Misfit as error:
                 raise error.inside(f"[{key!r}]") from None
         return found

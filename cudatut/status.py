@@ -24,7 +24,7 @@ from cudatut import (
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
 from cudatut.history import History, NoHistory
-from cudatut.recording import Recording
+from cudatut.recording import Recording, StaleRecordingError
 from cudatut.restamp import verify
 from cudatut.restamp.compiled import uncovered_sources
 
@@ -86,18 +86,20 @@ def _fit(examples: Iterable[Example], found: Status) -> Iterator[Recording]:
     """The recordings that may be shown, each by itself; of others the reason is among the problems."""
     for example in examples:
         try:
-            own = recording.require_good(example.name)
+            own = recording.at_home(recording.require_good(example.name))
             found.own += 1
             yield own
         except CudatutError as error:
             found.unfit += 1
             found.problems.append(str(error))
-        try:
-            others = recording.on_other_gpus(example.name)
-            found.others += len(others)
-            yield from others
-        except CudatutError as error:
-            found.problems.append(str(error))
+        for other in recording.of_other_gpus(example.name):
+            if isinstance(other, Recording):
+                found.others += 1
+                yield other
+            elif isinstance(other, StaleRecordingError):  # no page shows it any more
+                found.notes.append(str(other))
+            else:
+                found.problems.append(str(other))
 
 
 # --- problems -----------------------------------------------------------------------------------------
@@ -183,11 +185,10 @@ def _chapters() -> dict[str, bool]:
 
 def _strangers(every: Iterable[Example]) -> Iterator[str]:
     """Files among the recordings that are none."""
-    known = {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
-    root = paths.examples_dir()
+    chapters, root = map(catalog.ChapterFiles, exercises.chapters()), paths.examples_dir()
+    known = {one.exercises_notebook(lang) for one in chapters for lang in catalog.LANGUAGES}
     for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.name_of(path)
-        if name not in known and "/." not in f"/{name}":
+        if path not in known and "/." not in f"/{catalog.relative(path, root)}":
             yield f"{catalog.shown(path)} belongs to no exercises: remove it"
     for file in recording.orphans():
         yield f"recordings/{file} belongs to no example: remove it"
@@ -214,7 +215,7 @@ def _notes(recordings: Iterable[Recording]) -> Iterator[str]:
             f"of {len(uncovered)} sources no declared instance stands for the kernels that ran, so machine code cannot tell "
             f"that a change is without effect: {', '.join(one.partition(':')[0] for one in uncovered)}"
         )
-    if dirty := [one.file for one in recordings if provenance.dirty(one)]:
+    if dirty := [one.file for one in recordings if one.dirty]:
         yield f"{len(dirty)} recordings were made from files that no commit has: {', '.join(dirty)}"
     if older := [one.file for one in recordings if catalog.script_in(one.name, one.rewritten())]:
         yield (

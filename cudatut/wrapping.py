@@ -18,3 +18,11 @@ def wrapped(text: str, fits: Callable[[str], bool]) -> list[str]:
         if piece != " " or lines[-1]:
             lines[-1] += piece
     return [line.rstrip() for line in lines]
+
+
+def padded(text: str, width: int) -> str:
+    """A text as wide as a column; to its right with a negative width."""
+    from rich.cells import cell_len  # here, since most commands pad nothing
+
+    blanks = " " * (abs(width) - cell_len(text))
+    return blanks + text if width < 0 else text + blanks

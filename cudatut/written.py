@@ -19,17 +19,14 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
     "check": ("check", 2, "name", "output"),
     "bench": ("benchmark", 3, "name", "benchmark"),
     "facts": ("facts", 0, "title", None),
+    "yours": ("facts", 2, "title", "measured here"),
     "table": ("table", 0, "title", None),
     "series": ("series", 0, "title", None),
     "goals": ("goals", 0, "title", None),
     "claim": ("claim", 0, "id", None),
 }
 # The field of a result that holds its name.
-_NAME = {"check": "name", "benchmark": "name", "claim": "id"} | dict.fromkeys(
-    ("facts", "table", "series", "goals"), "title"
-)
-# What is given a file's name, and what is appended to it.
-_FILE_OF = {"Kernel": "", "shared": ".py"}
+_NAME = {kind: field for kind, _, field, _ in _SHOWS.values()}
 _FILE = re.compile(r"[\w.\-/]{1,200}")
 Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
@@ -61,7 +58,7 @@ class _Said:
 class Code:
     """The code of an example, read once for all its recordings.
 
-    files: names of files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
+    files: names of the kernels' files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
     """
 
     def __init__(self, cells: Mapping[str, str]):
@@ -199,45 +196,46 @@ def _remember(said: _Said, call: ast.Call, function: str | None) -> None:
     """What a call at the top level of a cell has shown."""
     if function not in _SHOWS:
         return
-    kind, place, keyword, default = _SHOWS[function]
+    kind, name = _SHOWS[function][0], _name(call, function)
     said.kinds[kind] += 1
-    name = _argument(call, place, keyword, default)
     if isinstance(name, str):
         said.shown[kind, name] += 1
 
 
-def _argument(call: ast.Call, place: int, keyword: str, default: str | None) -> Any:
-    """The literal that a call has for an argument, or the default; None where that cannot be told."""
+def _name(call: ast.Call, function: str) -> Any:
+    """The literal that a call has for the name of its result, or the default; None where that cannot be told."""
     starred = any(isinstance(one, ast.Starred) for one in call.args)
     if starred or any(one.arg is None for one in call.keywords):
         return None
-    given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
-    match given:
-        case [] | [ast.Constant(value=None)]:
-            return default
-        case [ast.Constant(value=value)]:
+    match _given(call, function):
+        case None | ast.Constant(value=None):
+            return _SHOWS[function][3]
+        case ast.Constant(value=value):
             return value
     return None
 
 
+def _given(call: ast.Call, function: str) -> ast.expr | None:
+    """What a call has for the name of its result, as code."""
+    _, place, keyword, _ = _SHOWS[function]
+    return _keyword(call, keyword) or next(iter(call.args[place:]), None)
+
+
 def _file(call: ast.Call) -> Iterator[str]:
-    """The file that a call names by a literal; a kernel may also be given as its text."""
+    """The file of a kernel that a call names by a literal; a kernel may also be given as its text."""
     match call:
-        case ast.Call(
-            func=ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
-        ) if function in _FILE_OF and _FILE.fullmatch(name):
-            yield name + _FILE_OF[function]
+        case ast.Call(func=ast.Attribute(attr="Kernel"), args=[ast.Constant(value=str(name)), *_]):
+            if _FILE.fullmatch(name):
+                yield name
 
 
 def _named_by(call: ast.Call, function: str) -> tuple[str, re.Pattern[str] | None]:
     """The kind of the results that a call may show, and what names they have; None where that may be any."""
-    kind, place, keyword, default = _SHOWS[function]
-    name = _argument(call, place, keyword, default)
+    kind, name = _SHOWS[function][0], _name(call, function)
     if isinstance(name, str):
         return kind, re.compile(re.escape(name))
-    given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
-    match given:
-        case [ast.JoinedStr(values=parts)]:
+    match _given(call, function):
+        case ast.JoinedStr(values=parts):
             words: list[Any] = [p.value if isinstance(p, ast.Constant) else None for p in parts]
             if any(word and len(word.strip()) >= _A_WORD for word in words):
                 pattern = "".join(".*" if word is None else re.escape(word) for word in words)

@@ -20,17 +20,19 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import kept
+import needed
 import pytest
+import spending
+import thinned
 
+from cudatut import words
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
+from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
-import kept  # noqa: E402
-import needed  # noqa: E402
-import spending  # noqa: E402
-import thinned  # noqa: E402
+os.environ[words.VARIABLE] = "en"  # what tests look for, here and in processes that they start
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
@@ -201,7 +203,7 @@ DEPENDENCIES = (
 
 @pytest.fixture(scope="session")
 def installed(shared_folder):
-    """Python of a fresh environment with the project's wheel and its dependencies alone, made once a run.
+    """Python of a fresh environment with the project and its dependencies alone, from the zip that the site offers, once a run.
 
     `pycuda` is a stand-in there that can be imported; whatever is asked of it raises NeedsGpu.
     """
@@ -213,7 +215,9 @@ def installed(shared_folder):
             shutil.rmtree(folder, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-            options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel", ROOT]
+            publishing.package(folder / publishing.PACKAGE, ROOT)
+            options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel"]
+            options.append(folder / publishing.PACKAGE)
             done = subprocess.run([*pip, *options], capture_output=True, text=True, timeout=300)
             assert done.returncode == 0, done.stderr[-3000:]
             (wheel,) = (folder / "wheel").glob("*.whl")
@@ -357,6 +361,12 @@ class Compiler:
             path = (work / name).resolve()
             if path.is_relative_to(ROOT) and not path.is_relative_to(packages):
                 assert os.path.relpath(path, ROOT) in ours, f"the key does not know of {name}"
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch):
+    """A command that spoke another language, as `--lang` asked, is the last to do so."""
+    monkeypatch.setenv(words.VARIABLE, "en")
 
 
 @pytest.fixture(scope="session")

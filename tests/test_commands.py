@@ -15,15 +15,21 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, doctor, paths
+from cudatut import catalog, doctor, paths, words
+from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md")]
@@ -138,6 +144,9 @@ def commands() -> dict[str, list[str]]:
         add(name, in_markdown(path.read_text(encoding="utf-8"), "docs/" not in name))
     for path in sorted((ROOT / "cudatut").rglob("*.py")):
         add(path.relative_to(ROOT).as_posix(), in_python(path.read_text(encoding="utf-8")))
+    for texts in (text for section in words.table().values() for text in section.values()):
+        said = "\n".join(re.sub(r"\{[^}]*\}", "{}", text) for text in texts)
+        add("cudatut/words.yml", [c for c in re.findall(r"`([^`\n]+)`", said) if is_command(c)])
     add("--help", [c for c in re.findall(r"`([^`\n]+)`", help_texts()) if is_command(c)])
     add("Makefile", re.findall(r"^#   (make \w[\w-]*)", (ROOT / "Makefile").read_text(), re.M))
     return found
@@ -460,6 +469,40 @@ def notebooks_of_exercises(command: str, place: Place) -> None:
     succeeds(place.in_checkout(command, CUDATUT_EXAMPLES=str(examples)))
 
 
+def serves_the_downloaded_site(command: str, place: Place) -> None:
+    """The site's own archive, unpacked; at a port that is free."""
+    site = place.folder / "site"
+    for page in ("index.html", "zh/index.html"):
+        (site / page).parent.mkdir(parents=True, exist_ok=True)
+        (site / page).write_text(page)
+    publishing.whole_site(site)
+    with zipfile.ZipFile(site / publishing.SITE) as whole:
+        whole.extractall(place.folder)
+    (unpacked,) = (one for one in place.folder.iterdir() if one.is_dir() and one != site)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = [sys.executable, *shlex.split(command)[1:], str(port), "--bind", "127.0.0.1"]
+    with subprocess.Popen(
+        line, cwd=unpacked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            assert fetched(f"http://127.0.0.1:{port}/zh/") == b"zh/index.html"
+        finally:
+            server.terminate()
+
+
+def fetched(address: str) -> bytes:
+    """What a server that is just starting answers."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                return answer.read()
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    raise AssertionError(f"nothing answers at {address}")
+
+
 def may_find_faults_in_checkout(command: str, place: Place) -> str:
     return succeeds(place.in_checkout(command), 0, 1)
 
@@ -514,6 +557,8 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
         r"pip install cupy-cuda12x",
         Elsewhere("tests/test_notebooks.py::test_the_first_cell_installs_cudatut_and_the_cupy"),
     ),
+    (r"pip install -i \S+ '\./cudatut\.zip\[gpu\]'", Elsewhere("tests/conftest.py::installed")),
+    (r"python -m http\.server", Here(serves_the_downloaded_site)),
     # the site
     (r"make (build|site)", Here(recipe("-m cudatut.site build"))),
     (r"python -m cudatut\.site build( --serve| --live)?", Elsewhere("tests/conftest.py::built_site")),
@@ -526,6 +571,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
         r"python -m cudatut\.site preview \S+ --serve",
         Elsewhere("tests/site/test_server.py::test_a_preview_is_built_again_when_a_file_changes"),
     ),
+    (r"python -m cudatut\.site\.overlaid [\w/]+", Here(may_find_faults_in_checkout)),
     (r"python -m cudatut\.site\.labels.*", Here(may_find_faults_in_checkout)),
     (r"mkdocs serve.*", Here(configuration)),
     # make
@@ -544,9 +590,9 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
         r"python tests/gpu/shards\.py [\w -]+",
         Elsewhere("tests/examples/test_gpu_shards.py::test_what_passed_is_not_run_again"),
     ),
-    (r"python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
+    (r"PYTHONPATH=\S+ python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
     (
-        r"python tests/planted/package\.py (survey|judge) .*",
+        r"PYTHONPATH=\S+ python tests/planted/package\.py (survey|judge) .*",
         Elsewhere("tests/planted/test_package.py::test_what_tests_call_and_what_they_notice"),
     ),
     # the toolkit
@@ -569,7 +615,7 @@ NOT_RUN = {
     r"make lock": "asks a package index for every dependency",
     r"(sudo|apt-get|wsl) .*": "changes the operating system",
     r"nsys .*": "neither this machine nor the GPU machine has Nsight Systems",
-    r"pip install (pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+)": "compiles PyCUDA, or asks a package index",
+    r"pip install (-i \S+ )?(pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+)": "compiles PyCUDA, or asks a package index",
 }
 
 # What stands for something: what it is here.

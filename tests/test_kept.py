@@ -54,20 +54,21 @@ def test_what_failed_is_made_again(tmp_path):
 MAKES = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
 import kept
 def make(path):
-    with open(sys.argv[2] + "/made", "a") as noted:
+    with open(sys.argv[1] + "/made", "a") as noted:
         noted.write("x")
     time.sleep(0.2)
     path.touch()
-kept.Kept(Path(sys.argv[2], "entries")).made("key", make)
+kept.Kept(Path(sys.argv[1], "entries")).made("key", make)
 """
 
 
 def test_two_processes_make_it_once(tmp_path):
-    command = [sys.executable, "-c", MAKES, str(Path(kept.__file__).parent), str(tmp_path)]
-    env = os.environ | {"PYTHONPATH": str(kept.ROOT)}
+    command = [sys.executable, "-c", MAKES, str(tmp_path)]
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(kept.ROOT), str(Path(kept.__file__).parent)])
+    }
     both = [subprocess.Popen(command, env=env) for _ in range(2)]
     assert [one.wait(60) for one in both] == [0, 0]
     assert (tmp_path / "made").read_text() == "x"

@@ -13,8 +13,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 import cudatut.notebook
-from cudatut import catalog, exercises, paths
-from cudatut.record import notebook
+from cudatut import catalog, exercises, overlays, paths, to_notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell
@@ -22,9 +21,9 @@ plain = TransformerManager().transform_cell
 
 def cells_of(example):
     """Code of the notebook that a recording would be, magics in plain Python."""
-    read = notebook.notebook_of(example)
+    read = to_notebook.notebook_of(example)
     sources = [cell.source for cell in read.cells if cell.cell_type == "code"]
-    return [plain(source) for source in [notebook.install_cell(example).source, *sources]]
+    return [plain(source) for source in [to_notebook.install_cell(example).source, *sources]]
 
 
 def code_of(raw):
@@ -44,6 +43,19 @@ def environment(**more):
 LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
 
 
+def chinese():
+    """Ten notebooks of examples and ten of exercises as Chinese readers have them, spread over the book."""
+    every, found = catalog.examples(), []
+    for example in every[:: len(every) // 10 + 1]:
+        cells = [overlays.code(cell, example.file) for cell in cells_of(example)]
+        found.append({"name": f"{example.name} in Chinese", "cells": cells})
+    chapters = exercises.chapters()
+    for chapter in chapters[:: len(chapters) // 10 + 1]:
+        _, raw = exercises.committed_notebook(chapter, "zh")
+        found.append({"name": f"{chapter}{catalog.EXERCISES} in Chinese", "cells": code_of(raw)})
+    return found
+
+
 @pytest.fixture(scope="module")
 def ran(request, sources_of_the_site):
     """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand.
@@ -55,6 +67,7 @@ def ran(request, sources_of_the_site):
     for chapter in exercises.chapters():
         _, raw = exercises.committed_notebook(chapter)
         todo.append({"name": f"{chapter}{catalog.EXERCISES}", "cells": code_of(raw)})
+    todo += chinese()
     before = kept.Kept(kept.cache_folder() / "notebooks", most=8)
     key = None
     if made_from := sources_of_the_site(paths.examples_dir().parent):
@@ -99,6 +112,13 @@ def test_modules_of_the_book_are_found(ran):
     asks = re.compile(r"^from (?:ladder|cudatut\.book\.[\w.]+) import", re.MULTILINE)
     asking = [e for e in catalog.examples() if asks.search(e.path.read_text("utf-8"))]
     assert len(asking) > 20 and all(e.name in ran for e in asking)
+
+
+def test_chinese_notebooks_are_chinese_and_run(ran):
+    todo = chinese()
+    assert len(todo) >= 18 and all(not ran[one["name"]]["failed"] for one in todo)
+    said = "".join(cell for one in todo for cell in one["cells"])
+    assert len(re.findall(r"# .*[\u4e00-\u9fff]", said)) > 30
 
 
 def test_the_check_finds_what_is_missing(installed, tmp_path):
@@ -245,7 +265,7 @@ def test_without_its_extra_a_notebook_stops_in_the_first_cell(installed, drivers
 
 def test_with_its_extra_it_goes_on_and_names_what_it_compares_with(installed, drivers, tmp_path):
     have = ("gguf", "tokenizers")
-    found = first_cell(installed, drivers, tmp_path, "llm/serving", have, capability=89)
+    found = first_cell(installed, drivers, tmp_path, "llm/serving_rivals", have, capability=89)
     assert found["failed"] == ""
     assert "PyTorch is not installed" in found["said"] and "%pip install torch" in found["said"]
     assert "cutlass" not in found["said"] and "CuPy is not" not in found["said"]

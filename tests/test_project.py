@@ -172,7 +172,7 @@ def test_wheel_holds_the_examples(installed: Path) -> None:
         "gpu/nvcc.py",
         "gpu/probes.cu",
         "contents.yml",
-        "exercises.yml",
+        "words.yml",
         "site/locale/zh.yml",
     ):
         assert f"cudatut/{name}" in names

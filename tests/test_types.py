@@ -78,7 +78,7 @@ def test_annotations_are_true(mypy) -> None:
 
 
 def test_all_of_the_package_is_looked_at() -> None:
-    assert {"cudatut", "tests/planted", "tests/support"} <= set(SETTINGS["files"])
+    assert {"cudatut", "docs/figures", "tests/planted", "tests/support"} <= set(SETTINGS["files"])
     assert "exclude" not in SETTINGS
     for part in SETTINGS["overrides"]:
         assert not {"ignore_errors", "follow_imports"} & set(part), part

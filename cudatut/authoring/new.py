@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cudatut import catalog, exercises, paths, yaml_text
+from cudatut import catalog, exercises, overlays, paths, yaml_text
 from cudatut.authoring.check import checkout
 from cudatut.catalog import ChapterFiles
 from cudatut.errors import CudatutError
@@ -58,10 +58,12 @@ def new(name: str, english: str = "", chinese: str = "") -> list[Path]:
         write(drafts, _with_lines(drafts, files.drafts), old=True)
         for path, text in made.items():
             write(path, text)
-        notebook, raw = _notebook(name)
-        write(notebook, raw)
+        overlays.load.cache_clear()  # there is one more now
+        notebooks = dict(_notebook(name, lang) for lang in catalog.LANGUAGES)
+        for path, text in notebooks.items():
+            write(path, text)
         write(table, listed, old=True)
-    return [*made, notebook, table, drafts]
+    return [*made, *notebooks, table, drafts]
 
 
 def _wanted(files: ChapterFiles) -> dict[Path, str]:
@@ -75,6 +77,7 @@ def _wanted(files: ChapterFiles) -> dict[Path, str]:
         files.page("zh"): "zh",
         files.figures: "figures",
         files.labels: "labels",
+        files.overlay: "overlay",
     }
 
 
@@ -111,10 +114,13 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
             raise NewChapterError(
                 f"'{titles[same[0]]}' is the title of {chapter.name}: choose another, so that lists tell them apart"
             )
-    if new_name := catalog.renamed().get(name):
+    known_names = [chapter.name for chapter in contents.chapters(parts)]
+    if (new_name := catalog.renamed().get(name)) in known_names:
         raise NewChapterError(f"'{name}' is what {new_name} was called: choose another name")
-    own = files.code([chapter.name for chapter in contents.chapters(parts)])
-    wanted = dict.fromkeys([*_wanted(files), files.exercises_notebook, *own])
+    own = files.code(known_names)
+    wanted = dict.fromkeys(
+        [*_wanted(files), *map(files.exercises_notebook, catalog.LANGUAGES), *own]
+    )
     if there := [paths.shown(path) for path in wanted if path.exists()]:
         raise NewChapterError(
             f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already and nothing was written: "
@@ -193,9 +199,9 @@ def _with_lines(path: Path, lines: tuple[str, ...]) -> bytes:
     return (text + end + "".join(line + "\n" for line in lines)).encode()
 
 
-def _notebook(name: str) -> tuple[Path, bytes]:
+def _notebook(name: str, lang: str) -> tuple[Path, bytes]:
     try:
-        return exercises.committed_notebook(name)
+        return exercises.committed_notebook(name, lang)
     except ImportError as error:
         raise NewChapterError(
             f"the notebook of the exercises cannot be made without {error.name}: `{paths.pip_install('record')}`; "

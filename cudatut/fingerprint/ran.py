@@ -150,6 +150,8 @@ def _hear(event: str, arguments: tuple) -> None:
             path, mode = arguments[0], arguments[1]
             if isinstance(path, (str, bytes, os.PathLike)) and not set(mode or "r") & set("wax"):
                 _heard(os.path.realpath(os.fsdecode(path)))
+        elif event == paths.READ:
+            file(arguments[0])
         elif event == "subprocess.Popen":
             # Another program, such as nvcc, is given a file of the examples by its name.
             given, folder = arguments[1], os.fsdecode(arguments[2] or ".")

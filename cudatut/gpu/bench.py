@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from cudatut import tool
+from cudatut import tool, words
 from cudatut.errors import BenchError
 from cudatut.gpu import limits, rivals, sm_clock
 from cudatut.gpu.device import activate, device
@@ -19,6 +19,7 @@ Work = int | float | dict[str, int | float] | None
 _BUDGET_US = 4e5  # of GPU time for one benchmark
 _MIN_ROUNDS, _MAX_ROUNDS = 5, 100
 _SETTLE_S = 1.0
+_say = words.section("bench")
 
 
 def bench(
@@ -50,7 +51,7 @@ def bench(
     runs, missing = _able(candidates)
     if not runs:
         why = "".join(f"; {label}: {reason}" for label, reason in missing.items())
-        raise BenchError(f"bench {name or ''}: nothing to measure, every candidate is missing{why}")
+        raise BenchError(_say("nothing", name=name or "", why=why))
     if tool.running():
         times = {label: [Run(time_once_bare(launch), 0.0)] for label, launch in runs.items()}
         return _result(name, runs, times, bytes, flops, 1, peak=None)
@@ -176,7 +177,7 @@ def _result(
     for row in () if tool.running() else rows:
         if not (math.isfinite(row.median_us) and row.median_us > 0):
             raise BenchError(
-                f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
+                _say("no measurement", name=name or "", row=row.name, us=row.median_us)
             )
     if flops is not None and peak and any(row.value and row.value > 1.05 * peak for row in rows):
         # Beyond what FMAs can do: tensor cores computed it, and the limit is not theirs.

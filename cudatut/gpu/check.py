@@ -1,10 +1,11 @@
 """Compare what a kernel wrote with a reference, and look for what a comparison alone would miss."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from cudatut import words
 from cudatut.errors import CheckError
 from cudatut.fingerprint import ran
 from cudatut.gpu import memory
@@ -17,6 +18,7 @@ RAGGED = (1, 31, 33, size(1_111_111, 11_111))
 
 _RTOL = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 _PIECE = 1 << 16  # elements
+_say = words.section("check")
 
 
 def check(
@@ -39,23 +41,17 @@ def check(
     says how to choose another poison. Waits for the GPU, so errors of earlier launches surface here too.
     """
     ran.use("checking")
-    label = name or "output"
+    label = name or _say("output")
     on_gpu = hasattr(out, "gpudata")
     if on_gpu and (damage := memory.damaged_zones()):
-        raise CheckError(
-            f"check {label}: a kernel wrote outside its arrays.\n  " + "\n  ".join(damage)
-        )
+        raise outside(damage, label)
     got, want = np.asarray(out.get() if on_gpu else out), np.asarray(expected)
     if want.ndim == 0 and got.size == 1:
         want = want.reshape(got.shape)
     if got.shape != want.shape:
-        raise CheckError(
-            f"check {label}: the output has shape {got.shape}, the reference {want.shape}"
-        )
+        raise CheckError(_of(label, "shape", got=got.shape, want=want.shape), "shape")
     if wrong := [str(one.dtype) for one in (got, want) if one.dtype.kind not in "biufc"]:
-        raise CheckError(
-            f"check {label}: it compares numbers, not elements of {' and '.join(wrong)}"
-        )
+        raise CheckError(_of(label, "no numbers", types=_say("and").join(wrong)))
     poison = memory.poison_of(out) if on_gpu else None
     if "c" in got.dtype.kind + want.dtype.kind:
         got, want = _parts(got), _parts(want)
@@ -74,13 +70,9 @@ def check(
     right, errors, relative_errors, unclear = zip(*pieces)
     if not all(piece.all() for piece in right):
         good = np.concatenate(right).reshape(got.shape)
-        raise CheckError(_explain(label, got, want, good, poison, rtol, atol))
+        raise _wrong(label, got, want, good, poison, rtol, atol)
     if sum(unclear) * 16 > got.size:
-        raise CheckError(
-            f"check {label}: {sum(unclear)} of {got.size} elements are expected to hold just what `ct.empty` fills an array "
-            f"with (bytes of {poison:#04x}), so nobody can tell whether a kernel wrote them. Before the launch fill the "
-            "output with another poison: ct.poison(out, 0x5a)"
-        )
+        raise CheckError(_of(label, "unclear", count=sum(unclear), size=got.size, poison=poison))
     show(
         Check(
             name=label,
@@ -92,6 +84,17 @@ def check(
             rtol=float(rtol),
         )
     )
+
+
+def outside(damage: Sequence[str], label: str | None = None) -> CheckError:
+    """The error of kernels that wrote into red zones, of which `damage` tells."""
+    head = _say("outside") if label is None else _of(label, "outside")
+    brief = _say("brief zone", head=head.rstrip(".。"), places="; ".join(damage[:2]))
+    return CheckError("\n  ".join([head, *damage]), "zone", brief)
+
+
+def _of(label: str, key: str, **values: Any) -> str:
+    return _say("labeled", label=label, what=_say(key, **values))
 
 
 def _pieces(array) -> Iterator[Any]:
@@ -138,21 +141,24 @@ def _largest(values) -> float:
     return float(np.max(values, where=np.isfinite(values), initial=0.0))
 
 
-def _explain(label: str, got, want, good, poison: int | None, rtol: float, atol: float) -> str:
+def _wrong(label: str, got, want, good, poison: int | None, rtol: float, atol: float) -> CheckError:
     wrong = np.argwhere(~good)
-    lines = [
-        f"check {label}: {len(wrong)} of {got.size} elements are wrong (rtol {rtol:.3g}, atol {atol:.3g})"
-    ]
+    head = _of(label, "wrong", count=len(wrong), size=got.size)
+    lines, guard, brief = [_say("within", what=head, rtol=rtol, atol=atol)], "values", ""
     ends = {"first": wrong[0]} | ({"last": wrong[-1]} if len(wrong) > 1 else {})
     for which, place in ends.items():
         at = tuple(map(int, place))
         index = at[0] if len(at) == 1 else at
-        lines.append(f"  {which} at index {index}: got {got[at]!s}, expected {want[at]!s}")
+        values = _say("values", got=got[at], want=want[at])
+        lines.append(_say(which, index=index, values=values))
+        brief = brief or _say("brief", head=head, index=index, values=values)
     unwritten = 0 if poison is None else int((memory.poisoned(got, poison) & ~good).sum())
+    nans = int((np.isnan(got) & ~good).sum()) - unwritten if got.dtype.kind == "f" else 0
+    if nans > 0:
+        guard = "nan"
     if unwritten:
-        lines.append(f"  {unwritten} of them were never written: they still hold ct.empty's poison")
-    if got.dtype.kind == "f":
-        nans = int((np.isnan(got) & ~good).sum()) - unwritten
-        if nans > 0:
-            lines.append(f"  {nans} of them are NaN")
-    return "\n".join(lines)
+        guard = "poison"
+        lines.append(_say("unwritten", count=unwritten))
+    if nans > 0:
+        lines.append(_say("nan", count=nans))
+    return CheckError("\n".join(lines), guard, brief)

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from cudatut import paths
+from cudatut import paths, words
 from cudatut.errors import ToolMissing
 from cudatut.gpu import device
 
 KERNEL = 10  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL in cupti_activity.h
 _BUFFER_BYTES = 8 << 20
+_say = words.section("cupti")
 
 _hears: Callable[[list[Any]], None] | None = None  # who listens now
 _registered = False
@@ -44,10 +45,7 @@ def listen(kinds: Iterable[int], hear: Callable[[list[Any]], None]) -> Iterator[
                 cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), _completed)
                 _registered = True
         except Exception as error:  # cupti-python has an error class of its own for each layer
-            raise ToolMissing(
-                f"CUPTI does not start here ({error}). Another profiler may be at work in this process, or cupti-python is "
-                f"of another CUDA than the driver: {install_advice()}"
-            ) from error
+            raise ToolMissing(_say("does not start", error=error, how=install_advice())) from error
         yield cupti
         device.installed_driver().cuCtxSynchronize()
         cupti.activity_flush_all(1)
@@ -67,7 +65,7 @@ def _cupti() -> ModuleType:
     try:
         return importlib.import_module("cupti.cupti")
     except ImportError as error:
-        raise ToolMissing(f"tracing needs cupti-python ({error}): {install_advice()}") from error
+        raise ToolMissing(_say("missing", error=error, how=install_advice())) from error
 
 
 def install_advice() -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from cudatut import tool
+from cudatut import tool, words
 from cudatut.errors import CudatutError, NoGpuError, UnsupportedGpuError
 
 DRIVER_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -17,6 +17,7 @@ DRIVER_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _BLOCKING_SYNC = 4
 _CAPABILITY = 75, 76
 _MAX_BLOCKS_PER_SM, _SHARED_PER_BLOCK_OPTIN = 106, 97
+_say = words.section("device")
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,14 @@ def activate() -> None:
     Raises NoGpuError, saying which of driver, GPU and PyCUDA is missing and what to do.
     """
     if missing := why_no_gpu():
-        raise NoGpuError(
-            f"{missing}. `python -m cudatut doctor` says what to do; without a GPU, `python -m cudatut run NAME` replays "
-            "the recording of an example."
-        )
+        raise NoGpuError(_say("what to do", missing=missing))
     if tool.running() in tool.SANITIZERS:
         # Of many processes side by side most wait for the GPU; by default each would keep a core busy doing so.
         installed_driver().cuDevicePrimaryCtxSetFlags_v2(0, _BLOCKING_SYNC)
     try:
         import pycuda.autoprimaryctx  # noqa: F401
     except ImportError as error:
-        raise NoGpuError(
-            f"there is a GPU, but PyCUDA cannot be imported ({error}); `python -m cudatut doctor` says what is missing"
-        ) from error
+        raise NoGpuError(_say("no pycuda", error=error)) from error
 
 
 @cache
@@ -85,10 +81,10 @@ def why_no_gpu() -> str | None:
     """None if the driver shows a GPU, else what is missing; asks the driver alone, so it is quick and holds no context."""
     driver = installed_driver()
     if driver is None:
-        return f"no NVIDIA driver ({DRIVER_LIBRARY} not found)"
+        return _say("no driver", library=DRIVER_LIBRARY)
     if status := driver.cuInit(0):
-        return f"the NVIDIA driver does not start (cuInit returned {status})"
-    return None if gpu_count() else "the NVIDIA driver shows no GPU"
+        return _say("does not start", status=status)
+    return None if gpu_count() else _say("shows none")
 
 
 def gpu_count() -> int:
@@ -114,8 +110,9 @@ def gpu_lacks(requires: str) -> str | None:
     if supports((major, minor), requires):
         return None
     wanted, exactly = _wanted(requires)
-    least = ("exactly {}.{}" if exactly else "{}.{} or newer").format(*wanted)
-    return f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, has {major}.{minor}"
+    needs = dict(zip(("major", "minor"), wanted)) | {"requires": requires}
+    key = "needs exactly" if exactly else "needs newer"
+    return _say(key, name=name, has=f"{major}.{minor}", **needs)
 
 
 def driver_cuda() -> tuple[int, int] | None:
@@ -150,7 +147,7 @@ def _attribute(gpu: ctypes.c_int, number: int) -> int:
     """An attribute of a GPU by its number in cuda.h."""
     value = ctypes.c_int(0)
     if status := installed_driver().cuDeviceGetAttribute(ctypes.byref(value), number, gpu):
-        raise CudatutError(f"the driver does not tell the attribute {number} (error {status})")
+        raise CudatutError(_say("no attribute", number=number, status=status))
     return value.value
 
 
@@ -236,7 +233,7 @@ def _wanted(requires: str) -> tuple[tuple[int, int], bool]:
     """The compute capability in 'sm_90a', and whether no other will do."""
     found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", requires)
     if found is None:
-        raise ValueError(f"'{requires}' is no architecture; write it like 'sm_80' or 'sm_90a'")
+        raise ValueError(_say("no architecture", requires=requires))
     return (int(found[1]), int(found[2])), bool(found[3])
 
 
@@ -244,4 +241,4 @@ def require(arch: str) -> None:
     """Stop here with UnsupportedGpuError unless this GPU can run code for `arch` ('sm_80', 'sm_90a')."""
     gpu = device()
     if not supports(gpu.compute_capability, arch):
-        raise UnsupportedGpuError(f"this needs {arch}, but {gpu.name} is {gpu.arch}")
+        raise UnsupportedGpuError(_say("needs", arch=arch, name=gpu.name, has=gpu.arch))

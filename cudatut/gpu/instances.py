@@ -9,8 +9,11 @@ that instance, and looks in the compiled code for the name that the compiler gav
 import re
 import struct
 
+from cudatut import words
 from cudatut.errors import KernelCompileError
 from cudatut.gpu.signature import kernels, split_name
+
+_say = words.section("instances")
 
 
 def normal(name: str) -> str:
@@ -82,10 +85,8 @@ def find_symbol(cubin: bytes, source: str, name: str, label: str) -> str:
     if arguments is None:
         if name in symbols:
             return name
-        raise KernelCompileError(
-            f"{label} compiled, but holds no kernel named '{name}'; it defines {kernels(source)}. "
-            'In a .cu file a kernel needs `extern "C"` to keep its plain name, and a template its arguments.'
-        )
+        names = kernels(source)
+        raise KernelCompileError(_say("no kernel", label=label, name=name, names=names))
     # The beginning of a mangled name, up to the template's arguments.
     parts = base.split("::")
     encoded = "".join(f"{len(part)}{part}" for part in parts)
@@ -93,7 +94,4 @@ def find_symbol(cubin: bytes, source: str, name: str, label: str) -> str:
     found = [symbol for symbol in symbols if begin.match(symbol)]
     if len(found) == 1:
         return found[0]
-    raise KernelCompileError(
-        f"{label} compiled, but which of its functions {found or symbols} is '{name}' is not clear; "
-        "keep one instance of this template in the source."
-    )
+    raise KernelCompileError(_say("not clear", label=label, found=found or symbols, name=name))

@@ -5,7 +5,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cudatut import catalog, paths, tool
+from cudatut import catalog, paths, tool, words
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.fingerprint import code, ran
 from cudatut.gpu import cubins, headers, instances, memory
@@ -24,6 +24,7 @@ from cudatut.results import Resources
 
 _AXES = ("block.x", "block.y", "block.z", "grid.x", "grid.y", "grid.z")
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES in cuda.h
+_say = words.section("kernel")
 
 
 def cdiv(a: int, b: int) -> int:
@@ -117,11 +118,13 @@ class Kernel:
         try:
             return _compile(whole, wrap, self.label, flags, arch, folder)
         except KernelCompileError as error:
-            last = f"line {len(whole.splitlines())}: "  # where the instance is asked for
+            # Where the instance is asked for.
+            last = _say("line", number=len(whole.splitlines()))
             if whole == self._source or last not in str(error):
                 raise
-            defined = kernels(self._source)
-            raise KernelCompileError(f"{error}\n{self.label} defines {defined}") from None
+            names = kernels(self._source)
+            said = _say("defines", error=error, label=self.label, names=names)
+            raise KernelCompileError(said) from None
 
     def _load(self):
         self._module = _loaded(self._cubin)  # kept: unloading it would take the function with it
@@ -147,21 +150,17 @@ class Kernel:
         gpu, name, function = device(), self.name, self._function
         for axis, extent, limit in zip(_AXES, block + grid, gpu.max_block + gpu.max_grid):
             if not 1 <= extent <= limit:
-                raise LaunchError(f"{name}: {axis} = {extent}, but this GPU allows 1 to {limit}")
+                raise LaunchError(_say("limit", name=name, axis=axis, extent=extent, limit=limit))
         attribute = pycuda_driver().function_attribute
         threads, most = math.prod(block), function.get_attribute(attribute.MAX_THREADS_PER_BLOCK)
         if threads > most:
-            raise LaunchError(
-                f"{name}: block {block} has {threads} threads, but this kernel takes at most {most}: a block of this GPU "
-                f"holds {gpu.max_threads_per_block}, or fewer where a thread needs many registers (here "
-                f"{function.num_regs}) or the kernel has __launch_bounds__"
-            )
+            holds, registers = gpu.max_threads_per_block, function.num_regs
+            own = {"name": name, "block": block, "threads": threads, "most": most}
+            raise LaunchError(_say("threads", holds=holds, registers=registers, **own))
         static = function.shared_size_bytes
         if static + shared > gpu.shared_per_block_optin:
-            raise LaunchError(
-                f"{name}: {static} B static + {shared} B dynamic shared memory, "
-                f"but this GPU gives a block at most {gpu.shared_per_block_optin} B"
-            )
+            most = gpu.shared_per_block_optin
+            raise LaunchError(_say("shared", name=name, static=static, dynamic=shared, most=most))
         if static + shared > gpu.shared_per_block:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
 
@@ -172,8 +171,9 @@ class Kernel:
             wanted = ", ".join(
                 f"{p.ctype}{' *' if p.pointer else ' '}{p.name}" for p in self.parameters
             )
+            takes = len(self.parameters)
             raise TypeError(
-                f"{self.name}({wanted}) takes {len(self.parameters)} arguments, got {len(args)}"
+                _say("count", name=self.name, wanted=wanted, takes=takes, got=len(args))
             )
         values = [
             self._pointer(p, a) if p.pointer else self._number(p, a)
@@ -196,59 +196,55 @@ class Kernel:
             offset, size = ctypes.c_size_t(0), ctypes.c_size_t(0)
             which = function, ctypes.c_size_t(index)
             if ask is None or ask(*which, ctypes.byref(offset), ctypes.byref(size)):
-                raise LaunchError(
-                    f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
-                )
+                raise LaunchError(_say("struct", name=self.name))
             found.append(offset.value)
         return found
 
     def _pointer(self, parameter: Parameter, value: Any):
-        where = f"{self.name}: parameter '{parameter.name}'"
+        def where() -> str:  # asked for by an error alone
+            return _say("parameter", name=self.name, parameter=parameter.name)
+
         if isinstance(value, np.ndarray):
-            raise TypeError(
-                f"{where} is a pointer to GPU memory, but got a host array; copy it with ct.to_device(...)"
-            )
+            raise TypeError(_say("host array", where=where()))
         interface = getattr(value, "__cuda_array_interface__", None)
         if interface is None:
             if isinstance(value, (int, float, complex, list, tuple)) or value is None:
-                raise TypeError(
-                    f"{where} is a pointer, but got {value!r}; give an array from ct.to_device or ct.empty"
-                )
+                raise TypeError(_say("no pointer", where=where(), value=value))
             return value  # a DeviceAllocation or another of PyCUDA's own handles
         dtype = np.dtype(interface["typestr"])
         if parameter.dtype and dtype != np.dtype(parameter.dtype):
-            raise TypeError(
-                f"{where} is {parameter.ctype} *, that is {parameter.dtype}, but the array is {dtype}; "
-                f"convert it with .astype('{parameter.dtype}') before ct.to_device"
-            )
+            types = {"ctype": parameter.ctype, "wanted": parameter.dtype, "dtype": dtype}
+            raise TypeError(_say("other dtype", where=where(), **types))
         shape, strides = tuple(interface["shape"]), interface.get("strides")
         if strides and 0 not in shape and tuple(strides) != _c_strides(shape, dtype.itemsize):
             raise ValueError(
-                f"{where}: the array of shape {shape} is not C-contiguous "
-                f"(strides {tuple(strides)}), and a kernel sees plain memory; copy it first"
+                _say("not contiguous", where=where(), shape=shape, strides=tuple(strides))
             )
         return np.uint64(interface["data"][0] or 0)
 
     def _number(self, parameter: Parameter, value: Any):
-        where = f"{self.name}: parameter '{parameter.name}' ({parameter.ctype})"
+        def where() -> str:
+            own = {"parameter": parameter.name, "ctype": parameter.ctype}
+            return _say("typed parameter", name=self.name, **own)
+
         if parameter.dtype is None:
             return as_struct(value, where)
         dtype = np.dtype(parameter.dtype)
         if not isinstance(value, (int, float, np.generic)):
-            raise TypeError(f"{where} takes a number, but got a {type(value).__name__}")
+            raise TypeError(_say("no number", where=where(), kind=type(value).__name__))
         if dtype.kind in "iu":
             if value != int(value):
-                raise TypeError(f"{where} takes an integer, but got {value!r}")
+                raise TypeError(_say("no integer", where=where(), value=value))
             info = np.iinfo(dtype)
             if not info.min <= int(value) <= info.max:
-                raise ValueError(f"{where}: {int(value)} does not fit ({info.min} to {info.max})")
+                limits = {"least": info.min, "most": info.max}
+                raise ValueError(_say("does not fit", where=where(), value=int(value), **limits))
             value = int(value)
         with np.errstate(over="ignore"):
             passed = dtype.type(value)
         if dtype.kind == "f" and np.isinf(passed) and not np.isinf(value):
-            raise ValueError(
-                f"{where}: {value!r} does not fit: {dtype} goes up to {np.finfo(dtype).max:.6g}"
-            )
+            most = np.finfo(dtype).max
+            raise ValueError(_say("too large", where=where(), value=value, dtype=dtype, most=most))
         return as_launched(passed)
 
     def resources(self, block: Any = 256, shared: int = 0) -> Resources:
@@ -264,9 +260,8 @@ class Kernel:
         if status := driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
             ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
         ):
-            raise LaunchError(
-                f"{self.name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
-            )
+            own = {"threads": threads, "shared": shared, "status": status}
+            raise LaunchError(_say("no occupancy", name=self.name, **own))
         return Resources(
             kernel=self.name,
             registers=self._function.num_regs,
@@ -312,7 +307,7 @@ def _included(source: str) -> set[Path]:
 def _dim3(value: Any, what: str) -> tuple[int, int, int]:
     extents = (value,) if not isinstance(value, (tuple, list)) else tuple(value)
     if not 1 <= len(extents) <= 3 or any(extent != int(extent) for extent in extents):
-        raise LaunchError(f"{what} = {value!r}: give one to three whole numbers")
+        raise LaunchError(_say("no extents", what=what, value=value))
     return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))  # type: ignore[return-value] # three of them
 
 
@@ -327,10 +322,11 @@ def as_launched(value: Any):
     return value.view(np.uint16) if value.dtype.char == "e" else value
 
 
-def as_struct(value: Any, where: str):
+def as_struct(value: Any, where: Callable[[], str]):
     """The bytes of a struct as a np.void, which PyCUDA passes by value; numbers and handles are returned unchanged.
 
-    value: anything with a buffer: bytes, a ctypes.Structure, an array or structured scalar. Raises ValueError if empty.
+    value: anything with a buffer: bytes, a ctypes.Structure, an array or structured scalar. Raises ValueError if empty,
+    which says `where`.
     """
     if isinstance(value, np.number):
         return value
@@ -339,7 +335,7 @@ def as_struct(value: Any, where: str):
     except TypeError:
         return value
     if not data:
-        raise ValueError(f"{where} takes a struct, but got no bytes")
+        raise ValueError(_say("no bytes", where=where()))
     return np.void(data)
 
 
@@ -394,10 +390,10 @@ def _compile(
 
 def explain_compile_error(stderr: str, source: str, label: str) -> str:
     """nvcc's errors, each with the source line that it is about and the line before it."""
-    lines, report = source.splitlines(), [f"nvcc could not compile {label}:"]
+    lines, report = source.splitlines(), [_say("cannot compile", label=label)]
     errors = re.findall(r"^(\S+)\((\d+)\): (?:catastrophic )?(error.*)$", stderr, flags=re.M)
     for file, number, message in errors:
-        report.append(f"  {file}, line {number}: {message}")
+        report.append(_say("error", file=file, line=_say("line", number=number), message=message))
         if file == label:
             start, end = max(int(number) - 2, 0), int(number)
             report += [f"    {i:4} | {line}" for i, line in enumerate(lines[start:end], start + 1)]
@@ -413,5 +409,5 @@ def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
     status = driver.cuModuleLoadData(ctypes.byref(module), cubin)
     status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     if status:
-        raise LaunchError(f"the driver could not load the kernel '{name}' (error {status})")
+        raise LaunchError(_say("cannot load", name=name, status=status))
     return function

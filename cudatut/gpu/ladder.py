@@ -13,20 +13,19 @@ Of a template the line names the instance to launch, without blanks: `kernel=gem
 
 import importlib
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from cudatut import catalog, paths
+from cudatut import catalog, paths, words
 from cudatut.errors import CudatutError
 from cudatut.gpu.bench import bench
 from cudatut.gpu.kernel import Kernel
 from cudatut.results import Benchmark
 
+_say = words.section("ladder")
 _RUNG = re.compile(r"^[ \t]*//[ \t]*@rung[ \t]+(?:(\d+)[ \t]+)?(.*)$", re.MULTILINE)
 
 
@@ -54,9 +53,7 @@ class Rung:
         try:
             return int(text)
         except (TypeError, ValueError):
-            raise RungError(
-                f"{self.path}: the @rung line needs {option}=NUMBER, but says {option}={text}"
-            ) from None
+            raise RungError(_say("number", path=self.path, option=option, text=text)) from None
 
     def numbers(self, option: str) -> tuple[int, ...]:
         """An option as a list of integers, `a,b,c`; empty if it is missing. Raises RungError for what is no number."""
@@ -64,9 +61,7 @@ class Rung:
         try:
             return tuple(int(word) for word in text.split(",") if word)
         except ValueError:
-            raise RungError(
-                f"{self.path}: the @rung line needs {option}=NUMBER,NUMBER, but says {option}={text}"
-            ) from None
+            raise RungError(_say("numbers", path=self.path, option=option, text=text)) from None
 
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
@@ -84,13 +79,10 @@ def read_rung(path: str | Path) -> Rung:
     text = source.read_text(encoding="utf-8")
     line = _RUNG.search(text)
     if not line:
-        raise RungError(
-            f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
-            "every .cu file of a ladder has one"
-        )
+        raise RungError(_say("no rung line", path=path))
     options = {name: value for name, _, value in (word.partition("=") for word in line[2].split())}
     if "kernel" not in options:
-        raise RungError(f"{path}: the @rung line must name its kernel, as kernel=NAME")
+        raise RungError(_say("no kernel", path=path))
     if requires := re.search(r"^// requires: (\w+)$", text, flags=re.MULTILINE):
         options["requires"] = requires[1]
     return Rung(source.stem, str(path), options.pop("kernel"), options)
@@ -137,9 +129,8 @@ class Ladder:
 
     def __getitem__(self, name: str) -> Rung:
         if name not in self.names:
-            raise RungError(
-                f"the ladder '{self.part}' has no rung '{name}'; it has {', '.join(self.names)}"
-            )
+            names = ", ".join(self.names)
+            raise RungError(_say("no rung", ladder=self.part, name=name, names=names))
         file = folder_of(self.part) / f"{name}.cu"
         return read_rung(catalog.relative(file, paths.examples_dir()))
 
@@ -175,37 +166,17 @@ class Ladder:
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
-    root = paths.examples_dir()
-    files = sorted([*root.glob("*/ladder.py"), *root.glob("*/ladder/ladder.py")])
-    ladders = {ladder.name: ladder for ladder in (_module(file).LADDER for file in files)}
+    files = sorted(paths.examples_dir().glob("*/ladder/ladder.py"))
+    parts = (file.parts[-3] for file in files)
+    found = (importlib.import_module(f"cudatut.book.{part}.ladder.ladder") for part in parts)
+    ladders = {ladder.name: ladder for ladder in (module.LADDER for module in found)}
     for ladder in ladders.values():
         if name in (ladder.name, ladder.part):
             return ladder
-    known = ", ".join(sorted(ladders)) or "none"
-    raise RungError(f"there is no ladder '{name}'; there are: {known}")
-
-
-def shared(name: str) -> ModuleType:
-    """The module examples/<name>.py, such as "gemm/sgemm", for another part that builds on it.
-
-    It finds the modules beside it by their names, as it does in an example of its own part. Raises FileNotFoundError.
-    """
-    file = paths.examples_dir() / f"{name}.py"
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no module {catalog.shown(file)}")
-    return _module(file)
+    known = ", ".join(sorted(ladders)) or _say("none")
+    raise RungError(_say("no ladder", name=name, known=known))
 
 
 def folder_of(part: str) -> Path:
-    """Where the rungs of a part lie: in its folder `ladder`, if it has one."""
-    own = paths.examples_dir() / part / "ladder"
-    return own if own.is_dir() else own.parent
-
-
-def _module(file: Path) -> ModuleType:
-    name = catalog.relative(file.with_suffix(""), paths.examples_dir()).replace("/", ".")
-    sys.path.insert(0, str(file.parent))
-    try:
-        return importlib.import_module(f"cudatut.book.{name}")
-    finally:
-        sys.path.remove(str(file.parent))
+    """Where the rungs of a part lie."""
+    return paths.examples_dir() / part / "ladder"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cudatut import tool
+from cudatut import tool, words
 from cudatut.errors import OutOfDeviceMemory
 from cudatut.gpu.device import activate, pycuda_driver, synchronize
 
@@ -24,6 +24,7 @@ ZONE_BYTE = 0xC3
 POISON_BYTE = 0xFF  # NaN in every float format, and so what is computed from it; -1 in integers
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING in cuda.h
+_say = words.section("memory")
 
 _live: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
 # While initcheck runs: those of `empty` that hold nothing yet, since no kernel was launched after they were made.
@@ -41,10 +42,9 @@ class Allocation:
         try:
             self._memory = cuda.mem_alloc(total)
         except cuda.MemoryError as error:
-            free, whole = cuda.mem_get_info()
+            free, whole = (amount / 2**30 for amount in cuda.mem_get_info())
             raise OutOfDeviceMemory(
-                f"{label} needs {nbytes / 2**30:.3f} GiB, but only {free / 2**30:.3f} of {whole / 2**30:.3f} GiB "
-                "are free on the GPU. Use a smaller size, or drop arrays that are no longer needed (`del x`)."
+                _say("too little", label=label, need=nbytes / 2**30, free=free, whole=whole)
             ) from error
         self.pointer = int(self._memory) + self.zone
         self.poison = POISON_BYTE
@@ -63,7 +63,7 @@ class Allocation:
             (touched,) = np.nonzero(zone != ZONE_BYTE)
             if touched.size:
                 first, last = int(touched[0]) + start, int(touched[-1]) + start
-                return f"{self.label}: {touched.size} bytes {side} it were overwritten (offsets {first} to {last})"
+                return _say(side, label=self.label, count=touched.size, first=first, last=last)
         return None
 
 
@@ -133,10 +133,10 @@ def _array(shape: Any, dtype: Any, what: str):
 
     dtype = np.dtype(dtype)
     if dtype.hasobject:
-        raise TypeError(f"{what}: dtype {dtype} holds Python objects, which a GPU cannot")
+        raise TypeError(_say("objects", what=what, dtype=dtype))
     shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)  # type: ignore[arg-type] # to NumPy a str is one
     if any(extent < 0 for extent in shape):
-        raise ValueError(f"{what}: negative extent in shape {shape}")
+        raise ValueError(_say("negative", what=what, shape=shape))
     nbytes = math.prod(shape) * dtype.itemsize
     allocation = Allocation(nbytes, f"{what}({'x'.join(map(str, shape))} {dtype})")
     kind = GPUArray
@@ -182,13 +182,12 @@ def poison(array: Any, byte: int = POISON_BYTE) -> None:
     part of an array alone.
     """
     if not 0 <= byte <= 255:
-        raise ValueError(f"poison: a byte is 0 to 255, not {byte}")
+        raise ValueError(_say("no byte", byte=byte))
     whole = _allocation(array)
     if whole is not None and byte != whole.poison:
         if array.nbytes != whole.nbytes:
             raise ValueError(
-                f"poison: these {array.nbytes} bytes are a part of {whole.label}, whose poison is {whole.poison:#04x}; "
-                "give another one to the whole array"
+                _say("part", nbytes=array.nbytes, label=whole.label, poison=whole.poison)
             )
         whole.poison = byte
     if array.nbytes and not tool.running():

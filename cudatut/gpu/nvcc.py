@@ -13,18 +13,16 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cudatut import paths
+from cudatut import paths, words
 from cudatut.errors import ToolMissing
 
 _EXE = ".exe" if os.name == "nt" else ""
+_say = words.section("nvcc")
 
 
 def how_to_get_nvcc() -> str:
     """What to do where no nvcc works."""
-    return (
-        "Install the CUDA toolkit (developer.nvidia.com/cuda-downloads), or nvcc alone from PyPI with "
-        f"`{paths.pip_install('nvcc')}` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
-    )
+    return _say("get nvcc", command=paths.pip_install("nvcc"))
 
 
 def find_nvcc() -> Path:
@@ -36,16 +34,14 @@ def find_nvcc() -> Path:
     if chosen:
         program = shutil.which(chosen)
         if program is None:
-            raise ToolMissing(
-                f"CUDATUT_NVCC is '{chosen}', which is no program; unset or correct it"
-            )
+            raise ToolMissing(_say("no program", chosen=chosen))
         return Path(program).absolute()
     looked = []
     for place, path in _candidates():
         if path is not None and os.access(path, os.X_OK):
             return Path(path).absolute()
         looked.append(place)
-    raise ToolMissing(f"nvcc not found (looked at: {', '.join(looked)}). {how_to_get_nvcc()}")
+    raise ToolMissing(_say("not found", places=", ".join(looked), how=how_to_get_nvcc()))
 
 
 def _candidates() -> Iterator[tuple[str, str | Path | None]]:
@@ -101,11 +97,12 @@ def nvcc_version(nvcc: Path) -> str:
             [nvcc, "--version"], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolMissing(f"{nvcc} does not run: {error}. {how_to_get_nvcc()}") from error
+        how = how_to_get_nvcc()
+        raise ToolMissing(_say("does not run", nvcc=nvcc, error=error, how=how)) from error
     if found := re.search(r"\bV(\d+(?:\.\d+)+)", done.stdout):
         return found[1]
     said = repr(done.stdout[:200])
-    raise ToolMissing(f"{nvcc} does not answer like nvcc: {said}. {how_to_get_nvcc()}")
+    raise ToolMissing(_say("no answer", nvcc=nvcc, said=said, how=how_to_get_nvcc()))
 
 
 def find_host_compiler() -> Path:
@@ -113,10 +110,6 @@ def find_host_compiler() -> Path:
     name = os.environ.get("NVCC_CCBIN") or ("cl" if os.name == "nt" else "g++")
     path = shutil.which(name) or (shutil.which("g++", path=name) if os.path.isdir(name) else None)
     if path is None:
-        how = "install it (Debian and Ubuntu: `apt-get install g++`; Fedora: `dnf install gcc-c++`)"
-        if os.name == "nt":
-            how = "install Visual Studio's C++ Build Tools and start from their command prompt"
-        raise ToolMissing(
-            f"no host compiler: no '{name}' on PATH. nvcc hands the host half of a source to it: {how}."
-        )
+        how = _say("get compiler on windows" if os.name == "nt" else "get compiler")
+        raise ToolMissing(_say("no compiler", name=name, how=how))
     return Path(path)

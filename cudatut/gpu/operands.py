@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cudatut import words
 from cudatut.gpu.device import gpu_count, installed_driver
 
 MOST = (1 << 31) - 1  # of an extent: kernels count rows and columns in an int
 _ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL in cuda.h
+_say = words.section("operands")
 
 
 class Operand(NamedTuple):
@@ -110,7 +112,7 @@ class Operands:
         """An array that the launch writes, or reads and writes; arguments and errors as for `read`."""
         found = self._take(True, name, array, dtypes, shape, **wants)
         if found.count > 1 and found.stride < found.width:
-            raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
+            raise ValueError(_say("inside", launcher=self.launcher, name=name))
         return found
 
     def _take(
@@ -128,10 +130,8 @@ class Operands:
         found = Operand(name, np.uint64(start), *layout, array)
         align = max(align, least)
         if reach and (start % align or apart % align):
-            raise ValueError(
-                f"{self.launcher}: {name} is not aligned: {'rows begin' if wants.get('rows') else 'it begins'} at no multiple "
-                f"of {align} bytes; copy it into an array of its own"
-            )
+            key = "rows not aligned" if wants.get("rows") else "not aligned"
+            raise ValueError(_say(key, where=f"{self.launcher}: {name}", align=align))
         if reach and _several_gpus():
             _check_device(start, f"{self.launcher}: {name}")
         end = start + reach
@@ -147,11 +147,9 @@ class Operands:
         may_be = other.name in allowed
         if not found.overlaps(other) or (may_be and found[1:-1] == other[1:-1]):
             return
-        which = found.name if written else other.name
-        itself = f", and {found.name} is not {other.name} itself" if may_be else ""
-        raise ValueError(
-            f"{self.launcher}: {found.name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
-        )
+        which, where = found.name if written else other.name, f"{self.launcher}: {found.name}"
+        names = {"name": found.name, "other": other.name, "written": which}
+        raise ValueError(_say("shares partly" if may_be else "shares", where=where, **names))
 
 
 def operands(launcher: str) -> Operands:
@@ -161,10 +159,8 @@ def operands(launcher: str) -> Operands:
 
 def _no_array(array: Any, where: str) -> TypeError:
     if isinstance(array, np.ndarray):
-        return TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
-    return TypeError(
-        f"{where} is a {type(array).__name__}, and must be an array on the GPU, from ct.to_device or ct.empty"
-    )
+        return TypeError(_say("host array", where=where))
+    return TypeError(_say("no array", where=where, kind=type(array).__name__))
 
 
 @lru_cache(maxsize=4096)
@@ -187,31 +183,31 @@ def _layout(
     where, dtype = f"{launcher}: {name}", np.dtype(typestr)
     allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
     if allowed is not None and dtype.name not in allowed:
-        hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
-        raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
+        hint = _say("bfloat16") if "uint16" in allowed else ""
+        wanted = _say("or").join(allowed)
+        raise TypeError(_say("dtype", where=where, dtype=dtype.name, wanted=wanted, hint=hint))
     if shape is not None and (
         len(shape) != len(extents)
         or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
     ):
-        wanted = ", ".join("any" if want is None else str(want) for want in shape)
-        raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
+        wanted = ", ".join(_say("any") if want is None else str(want) for want in shape)
+        raise ValueError(_say("shape", where=where, extents=list(extents), wanted=wanted))
     if max(lies or extents, default=0) > most:
-        raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
+        raise ValueError(_say("too long", where=where, extents=list(lies or extents), most=most))
     if min(lies or extents, default=0) < 0:
-        raise ValueError(f"{where} is {list(lies or extents)}; an extent is 0 or more")
+        raise ValueError(_say("negative", where=where, extents=list(lies or extents)))
     size = dtype.itemsize
     count, width, stride = _rows(extents, strides, size, rows, where)
     if begins is not None:
         if width < begins:
-            raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
+            raise ValueError(_say("begins", where=where, extents=list(extents), begins=begins))
         width = begins
     if lies is not None:
         room, (count, width, stride) = count * width, lies
         inside = count > 1 and stride < width
         if count and width and (inside or (count - 1) * stride + width > room):
-            raise ValueError(
-                f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
-            )
+            wanted_room = {"count": count, "width": width, "stride": stride}
+            raise ValueError(_say("no room", where=where, room=room, **wanted_room))
     apart = stride * size if rows and count > 1 else 0
     reach = ((count - 1) * stride + width) * size if count and width else 0
     return (dtype.name, extents, count, width, stride, size), apart, reach, dtype.alignment
@@ -225,29 +221,28 @@ def _rows(
     count, width = math.prod(extents[:leading]), math.prod(extents[leading:])
     if strides is None or not count or not width:
         return count, width, width
+
+    def refused(why: str) -> ValueError:
+        layout = {"extents": list(extents), "strides": tuple(strides or ())}
+        return ValueError(_say("copy first", where=where, what=_say(why), **layout))
+
     dense = size
     for extent, apart in zip(extents[leading:][::-1], strides[leading:][::-1], strict=True):
         if extent > 1 and apart != dense:
-            what = "the elements of a row lie apart" if rows else "it is not C-contiguous"
-            raise ValueError(
-                f"{where} of {list(extents)}: {what} (strides {tuple(strides)} bytes); copy it first"
-            )
+            raise refused("elements apart" if rows else "not contiguous")
         dense *= extent
     step = None  # in bytes, from one row to the next
     expected = None if rows else dense  # of the next axis
     for extent, apart in zip(extents[:leading][::-1], strides[:leading][::-1], strict=True):
         if extent > 1 and expected not in (None, apart):
-            what = "its rows are not evenly apart" if rows else "it is not C-contiguous"
-            raise ValueError(
-                f"{where} of {list(extents)}: {what} (strides {tuple(strides)} bytes); copy it first"
-            )
+            raise refused("rows uneven" if rows else "not contiguous")
         if extent > 1 and step is None:
             step = apart
         expected = apart * extent if extent > 1 else expected and expected * extent
     if step is None:  # one row: as far from the next as it says, if that can be
         step = strides[leading - 1] if rows and leading and strides[leading - 1] >= dense else dense
     if step < 0 or step % size:
-        raise ValueError(f"{where}: rows are {step} bytes apart, and must be a number of elements")
+        raise ValueError(_say("rows apart", where=where, step=step))
     return count, width, step // size
 
 
@@ -263,6 +258,4 @@ def _check_device(address: int, where: str) -> None:
         ctypes.byref(there), _ORDINAL, ctypes.c_uint64(address)
     ) or driver.cuCtxGetDevice(ctypes.byref(here))
     if not unknown and here.value != there.value:
-        raise ValueError(
-            f"{where} lies on GPU {there.value}, but this launch runs on GPU {here.value}; copy it there first"
-        )
+        raise ValueError(_say("other gpu", where=where, there=there.value, here=here.value))

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cudatut import catalog, processes, tool
+from cudatut import catalog, processes, tool, words
 from cudatut.errors import ToolMissing
 from cudatut.fingerprint import ran
 from cudatut.results import Metric, Profile, show
 
 _TIMEOUT_S = 300
+_say = words.section("profile")
 
 
 def profile(example: str, kernel: str, metrics: Sequence[str], skip: int = 0) -> Profile | None:
@@ -47,7 +48,7 @@ def _noted_if_missing() -> Iterator[None]:
     except ToolMissing as error:
         if tool.recording():
             raise
-        show(f"no counters: {error}")
+        show(_say("no counters", error=error))
 
 
 def _unmeasured(kernel: str, metrics: Sequence[str]) -> Profile:
@@ -70,7 +71,7 @@ def profile_kernels(
         counted = _counters(example, ", ".join(names), which, metrics, len(names))
         found = {one.kernel: one.metrics for one in counted}
         if missing := set(names) - set(found):
-            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
+            raise ToolMissing(_say("not launched", names=", ".join(sorted(missing))))
         profiles = {kernel: Profile(kernel, found[name]) for kernel, name in zip(kernels, names)}
         for result in profiles.values():
             show(result)
@@ -110,7 +111,7 @@ def _counters(
     """
     program = shutil.which("ncu")
     if program is None:
-        raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
+        raise ToolMissing(_say("no ncu"))
     path = Path(example) if example.endswith(".py") else catalog.get(example).path
     ran.use("profiling")
     ran.file(path)
@@ -125,10 +126,7 @@ def _counters(
         report = log.read_text(errors="replace") if log.exists() else ""
     said = done.stdout + done.stderr
     if "ERR_NVGPUCTRPERM" in report + said:
-        raise ToolMissing(
-            "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
-            "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
-        )
+        raise ToolMissing(_say("no right"))
     return parse(report, said, kernel, metrics, launches)
 
 
@@ -148,10 +146,10 @@ def parse(
     units, *rows = [*csv.DictReader(lines)] or [{}]
     if len(rows) < launches:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
-        wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
-        raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
+        key = "no launch" if launches == 1 else "fewer launches"
+        raise ToolMissing(_say(key, launches=launches, kernel=kernel, tail=tail))
     if missing := [name for name in metrics if name not in units]:
-        raise ToolMissing(f"ncu has no {', '.join(missing)} for '{kernel}': unknown on this GPU?")
+        raise ToolMissing(_say("no metric", metrics=", ".join(missing), kernel=kernel))
     found = []
     for row in rows[:launches]:
         # Of 'void tiles::gemm<128>(float *)' the plain name.

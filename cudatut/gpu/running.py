@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from cudatut import words
 from cudatut.errors import CudatutError
 from cudatut.fingerprint import ran
 
@@ -55,6 +56,7 @@ def explained(error: Exception, path: Path) -> str:
 
 
 if __name__ == "__main__":
+    words.printable()
     try:
         raise SystemExit(run_file(Path(sys.argv[1]).resolve(), sys.argv[2:]))
     except KeyboardInterrupt:

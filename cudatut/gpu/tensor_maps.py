@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from cudatut import words
 from cudatut.errors import CudatutError, UnsupportedGpuError
 
 BYTES = 128  # of a CUtensorMap
@@ -20,6 +21,7 @@ _TYPES = {
 }  # fmt: skip
 _SWIZZLES = {None: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle, by bytes
 _PROMOTE_TO_128_BYTES = 2  # CUtensorMapL2promotion: what L2 fetches at a time
+_say = words.section("tensor_maps")
 
 
 def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> bytes:
@@ -40,7 +42,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
 
     gpu = device()
     if gpu.compute_capability < (9, 0):
-        raise UnsupportedGpuError(f"the TMA needs sm_90, but {gpu.name} is {gpu.arch}")
+        raise UnsupportedGpuError(_say("needs hopper", name=gpu.name, arch=gpu.arch))
     rank, address = len(extents), array.__cuda_array_interface__["data"][0]
     further = sum((extent - 1) * step for extent, step in zip(extents[1:], steps))
     memory.poison_unwritten(address, further + extents[0] * array.dtype.itemsize)
@@ -61,18 +63,16 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
         ctypes.c_int(0),  # zeros beyond the edges
     )
     if status:
-        raise CudatutError(
-            f"the driver refused the tensor map of an array of shape {tuple(reversed(extents))} with box {tuple(box)} (error {status})"
-        )
+        asked = {"shape": tuple(reversed(extents)), "box": tuple(box)}
+        raise CudatutError(_say("refused", status=status, **asked))
     return buffer.raw[start : start + BYTES]
 
 
 def _checked(array: Any, box: Sequence[int], swizzle: int | None) -> tuple[list[int], list[int]]:
     """Extents, and the strides in bytes of all dimensions but the last, both innermost first as the driver has them."""
     if str(array.dtype) not in _TYPES:
-        raise TypeError(
-            f"tensor_map: there is none for {array.dtype}, only for {', '.join(_TYPES)}"
-        )
+        none = _say("dtype", dtype=array.dtype, types=", ".join(_TYPES))
+        raise TypeError(_say("wrong", what=none))
     interface, size = array.__cuda_array_interface__, array.dtype.itemsize
     shape, address = tuple(interface["shape"]), interface["data"][0]
     strides = interface.get("strides")
@@ -81,19 +81,18 @@ def _checked(array: Any, box: Sequence[int], swizzle: int | None) -> tuple[list[
     row = (box[-1] if box else 0) * size
     wrong = None
     if not 1 <= len(shape) <= 5 or 0 in shape:
-        wrong = f"shape {shape}, but the TMA takes one to five extents, none of them 0"
+        wrong = _say("extents", shape=shape)
     elif strides[-1] != size:
-        wrong = f"the last dimension is not contiguous (strides {tuple(strides)})"
+        wrong = _say("last", strides=tuple(strides))
     elif address % 16 or any(stride % 16 for stride in strides[:-1]):
-        wrong = f"the TMA needs an address and rows at multiples of 16 bytes, but got {address:#x} and strides "
-        wrong += f"{tuple(strides)}; pad the rows"
+        wrong = _say("multiples", address=address, strides=tuple(strides))
     elif len(box) != len(shape) or not all(1 <= extent <= 256 for extent in box):
-        wrong = f"box {tuple(box)} for shape {shape}: it needs as many extents, each from 1 to 256"
+        wrong = _say("box", box=tuple(box), shape=shape)
     elif swizzle not in _SWIZZLES:
-        wrong = f"swizzle {swizzle} is none of 32, 64, 128 and None"
+        wrong = _say("swizzle", swizzle=swizzle)
     elif row % 16 or (swizzle and row > swizzle):
-        wrong = f"a row of box {tuple(box)} has {row} bytes; it must be a multiple of 16"
-        wrong += f" and, with this swizzle, at most {swizzle}" if swizzle else ""
+        key = "swizzled row" if swizzle else "row"
+        wrong = _say(key, box=tuple(box), row=row, swizzle=swizzle)
     if wrong:
-        raise ValueError(f"tensor_map: {wrong}")
+        raise ValueError(_say("wrong", what=wrong))
     return list(reversed(shape)), list(reversed(strides[:-1]))

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths, results, tool
+from cudatut import catalog, paths, results, tool, words
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.fingerprint import ran
 from cudatut.gpu import cupti, device
@@ -37,6 +37,8 @@ _MAKES_THE_CONTEXT = (
     re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain"),
     re.compile(r"cuda(?!Get|RuntimeGet|DriverGet|Peek|DeviceGet)"),
 )
+_MADE = "made the context"  # what the call waited for that made it
+_say = words.section("trace")
 _ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
 
 
@@ -94,26 +96,31 @@ class Trace:
     def show(self, rows: int | None = None) -> None:
         """The two tables as results: rows by name, or the first so many of each; times in milliseconds."""
         if not self.gpu and not self.api:
-            results.show("no call of the CUDA API was seen: the program used no GPU")
-        units, waiting = {"total": "ms", "average": "ms"}, "waiting for the GPU"
+            results.show(_say("saw nothing"))
+        units, waiting = {_say("total"): "ms", _say("average"): "ms"}, _say("waiting")
         if self.gpu:
             table = {
                 row.name: _times(row) | {"MB": None if row.bytes is None else row.bytes / 1e6}
                 for row in self.gpu[:rows]
             }
-            results.table("GPU work", table, corner="kernel or copy", units=units | {"MB": "MB"})
+            results.table(_say("gpu"), table, corner=_say("work"), units=units | {"MB": "MB"})
         if self.api:
             table = {
                 row.name: _times(row)
-                | {waiting: round(row.waiting_ms, 4), "waited for": row.waited_for or None}
+                | {waiting: round(row.waiting_ms, 4), _say("waited for"): _waited_for(row)}
                 for row in self.api[:rows]
             }
-            results.table("API calls", table, corner="call", units=units | {waiting: "ms"})
+            results.table(_say("api"), table, corner=_say("call"), units=units | {waiting: "ms"})
 
 
 def _times(row: Row) -> dict[str, Any]:
     average = row.total_ms / row.calls
-    return {"calls": row.calls, "total": round(row.total_ms, 4), "average": round(average, 4)}
+    values = {"calls": row.calls, "total": round(row.total_ms, 4), "average": round(average, 4)}
+    return {_say(name): value for name, value in values.items()}
+
+
+def _waited_for(row: Row) -> str | None:
+    return _say("context") if row.waited_for == _MADE else row.waited_for or None
 
 
 # --- from records to rows ----------------------------------------------------------------------------------------------
@@ -130,7 +137,7 @@ def summarize(works: Iterable[Span], calls: Iterable[Span]) -> Trace:
         row.waiting_ms = shares[name].total() / 1e6
         row.waited_for = max(shares[name], key=shares[name].__getitem__, default="")
     if maker := _context_maker(calls):
-        api[maker.name].waited_for = "made the context"
+        api[maker.name].waited_for = _MADE
     return Trace(*(sorted(rows.values(), key=lambda row: -row.total_ms) for rows in (gpu, api)))
 
 
@@ -220,11 +227,9 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
     # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
     driver = device.installed_driver()
     if driver is None:
-        raise NoGpuError(f"there is nothing to trace here: {device.why_no_gpu()}")
+        raise NoGpuError(_say("nothing to trace", why=device.why_no_gpu()))
     if "pycuda" in sys.modules:
-        raise CudatutError(
-            "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
-        )
+        raise CudatutError(_say("too late"))
     notes: list[tuple[int, tuple[Any, ...]]] = []
 
     def hear(records: list[Any]) -> None:
@@ -253,7 +258,7 @@ def find(name: str) -> Path:
     try:
         return catalog.get(name).path
     except catalog.UnknownExampleError as error:
-        raise CudatutError(f"there is no file {name}, and {error}") from error
+        raise CudatutError(_say("no file", name=name, error=error)) from error
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -287,10 +292,10 @@ def trace(
         return Trace()
     asked = tool.recording() or device.installed_driver()  # without a driver, the child says so
     if asked and importlib.util.find_spec("cupti") is None:
-        missing = f"tracing needs cupti-python: {cupti.install_advice()}"
+        missing = _say("needs cupti", how=cupti.install_advice())
         if tool.recording():
             raise ToolMissing(missing)
-        results.show(f"no trace: {missing}")
+        results.show(_say("no trace", missing=missing))
         return None
     ran.use("profiling")
     with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
@@ -307,9 +312,9 @@ def trace(
             cwd=folder,
         )
         if done.returncode or not into.is_file():
-            raise CudatutError(
-                f"the traced program ended with status {done.returncode}:\n{done.stdout}{done.stderr}".rstrip()
-            )
+            output = f"{done.stdout}{done.stderr}"
+            said = _say("ended", status=done.returncode, output=output)
+            raise CudatutError(said.rstrip())
         data = json.loads(into.read_text(encoding="utf-8"))
     if done.stdout:
         print(done.stdout, end="", flush=True)

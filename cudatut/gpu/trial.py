@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cudatut import words
 from cudatut.gpu.device import activate, require
 from cudatut.gpu.ladder import Rung, RungError, folder_of, load_ladder, read_rung
 from cudatut.gpu.profile import profile
 from cudatut.results import Benchmark, Profile, show
 
+_say = words.section("trial")
 _COUNTERS = {
     "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -42,10 +44,11 @@ class Verdict:
         """Rank and hints, as lines for a terminal."""
         rows = sorted(self.contest.rows, key=lambda row: row.median_us)
         names = [row.name for row in rows]
-        ahead = f", behind {names[self.rank - 2]}" if self.rank > 1 else ""
-        behind = f", ahead of {names[self.rank]}" if self.rank < len(names) else ""
-        lines = [f"{self.rung.name}: rank {self.rank} of {len(names)}{ahead}{behind}"]
-        lines += [f"  not checked: {why}" for why in self.refused]
+        ahead = _say("behind", name=names[self.rank - 2]) if self.rank > 1 else ""
+        behind = _say("ahead", name=names[self.rank]) if self.rank < len(names) else ""
+        own = {"name": self.rung.name, "rank": self.rank, "count": len(names)}
+        lines = [_say("rank", ahead=ahead, behind=behind, **own)]
+        lines += [_say("not checked", why=why) for why in self.refused]
         return "\n".join([*lines, *(f"  - {hint}" for hint in self.hints)])
 
 
@@ -58,14 +61,14 @@ def attempt(ladder_name: str, file: str) -> Verdict:
     """
     ladder, rung = load_ladder(ladder_name), _readers_rung(ladder_name, file)
     if needs := rung.options.get("requires"):
-        show(f"{file} needs {needs}, as its line `// requires:` says")
+        show(_say("needs", file=file, needs=needs))
     activate()  # before random data is made for nothing
     if needs:
         require(needs)
     if rung.name in ladder.names:
-        rung = replace(rung, name=f"your {rung.name}")
+        rung = replace(rung, name=_say("your rung", name=rung.name))
     if why := ladder.refuses(rung, **ladder.contest):
-        raise RungError(f"{why}: and that is what kernels are timed on")
+        raise RungError(_say("refused", why=why))
     refused = []
     for arguments in [*ladder.trials, *ladder.more_trials]:
         if why := ladder.refuses(rung, **arguments):
@@ -91,9 +94,7 @@ def _readers_rung(ladder_name: str, file: str) -> Rung:
     path, ladder = Path(file), load_ladder(ladder_name)
     part = folder_of(ladder.part)
     if path.suffix != ".cu":
-        raise RungError(
-            f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"
-        )
+        raise RungError(_say("no cuda file", file=file))
     if path.is_file():
         _text(path)
     rung = replace(read_rung(path.resolve()), beside=str(part))
@@ -109,10 +110,8 @@ def _text(path: Path) -> str:
         return raw.decode()
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise RungError(
-            f"{path} is not UTF-8: byte {error.start + 1} of the file, 0x{raw[error.start]:02x} in line {line}, belongs to "
-            "another encoding, such as GBK; save it as UTF-8"
-        ) from None
+        place = {"byte": error.start + 1, "value": raw[error.start], "line": line}
+        raise RungError(_say("no utf-8", path=path, **place)) from None
 
 
 # What an `@rung` line may say beside `kernel`, by ladder; the page 'Writing a chapter' says what it means.
@@ -135,13 +134,11 @@ def _check_options(file: str, rung: Rung, ladder: str) -> None:
     for name, value in rung.options.items():
         if name not in (*known, *_OF_EVERY_RUNG):
             close = difflib.get_close_matches(name, known, 1)
-            meant = f" Did you mean {close[0]}?" if close else ""
-            raise RungError(
-                f"{file}: the ladder '{ladder}' has no option '{name}', which stands on the @rung line.{meant} "
-                f"It has kernel, {', '.join(known)}."
-            )
+            meant = _say("did you mean", name=close[0]) if close else ""
+            own = {"file": file, "ladder": ladder, "name": name, "known": _say("joint").join(known)}
+            raise RungError(_say("unknown option", meant=meant, **own))
         if not value:
-            raise RungError(f"{file}: '{name}' on the @rung line has no value: write {name}=VALUE")
+            raise RungError(_say("no value", file=file, name=name))
 
 
 # What only some GPUs have, most demanding first, and the line that says so.
@@ -171,11 +168,9 @@ def _check_requires(file: str, rung: Rung, part: Path) -> None:
             if header and header not in todo:
                 todo.append(header)
     code = re.sub(r"//.*|/\*.*?\*/", "", text)
-    for words, needs in _NEEDS.items():
-        if used := re.search(words, code):
-            raise RungError(
-                f"{file}, or what it includes, uses {used[0]}, which needs {needs}: say so in a line of its own, `// requires: {needs}`"
-            )
+    for pattern, needs in _NEEDS.items():
+        if used := re.search(pattern, code):
+            raise RungError(_say("unsaid", file=file, used=used[0], needs=needs))
 
 
 def _counters(ladder_name: str, rung: Rung) -> Profile | None:
@@ -192,27 +187,26 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
     of_peak: share of this GPU's measured limit that the benchmark found, or None.
     """
     if counters is None:
-        return ["install Nsight Compute (ncu) to see what its counters suggest"]
+        return [_say("no ncu")]
     value = {name: counters[metric] for name, metric in _COUNTERS.items()}
     found = list(_hints(value, of_peak))
     if not found and value["dram"] < 80 and value["requests"]:
-        more = "more bytes in flight per thread (several loads before the first use, 16 bytes each)"
-        found = [f"memory waits for the kernel: {more}"]
+        found = [_say("waits")]
     return found
 
 
 def _hints(value: dict[str, float], of_peak: float | None) -> Iterator[str]:
     if of_peak is not None and 0.95 < of_peak < 1.05:  # beyond, the limit is that of other units
-        yield f"it reaches {of_peak:.0%} of this GPU's measured limit: only fewer bytes would make it faster"
+        yield _say("at the limit", share=of_peak)
     wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else 0
     if wasted > 1.2:
-        yield f"global loads move {wasted:.1f} bytes for each byte used: let neighboring lanes read neighboring words"
+        yield _say("wasted", bytes=wasted)
     if value["requests"] and value["bytes"] / value["requests"] < 32 * 4 * 0.9:
-        yield "a load brings less than 4 bytes per lane: some lanes idle while loading"
+        yield _say("narrow")
     if value["conflicts"] > 0.05 * value["requests"]:
-        yield f"{value['conflicts']:,.0f} shared-memory bank conflicts: change the stride, pad, or swizzle"
+        yield _say("conflicts", count=value["conflicts"])
     if value["lanes"] < 24:
-        yield f"only {value['lanes']:.1f} of 32 lanes work per instruction: let whole warps take the same branch"
+        yield _say("lanes", lanes=value["lanes"])
     # Where threads load nothing themselves, few of them can be enough.
     if value["warps"] < 50 and value["dram"] < 80 and value["requests"]:
-        yield f"{value['warps']:.0f} % of the warp slots are filled: fewer registers or less shared memory per block"
+        yield _say("warps", percent=value["warps"])

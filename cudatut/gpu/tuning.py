@@ -5,13 +5,13 @@ candidate is compiled, launched and checked, and what is chosen untuned. The sea
 autotuning, gemm/tuner.py.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths
+from cudatut import paths
 from cudatut.gpu.device import activate, device, require
-from cudatut.gpu.ladder import RungError, folder_of, load_ladder, shared
+from cudatut.gpu.ladder import RungError, load_ladder
 
 SHOWN = 12  # of the ranking
 
@@ -28,7 +28,7 @@ def tune(
     most: compile at most so many candidates, drawn at random. Raises RungError (no such ladder, or none to tune),
     CudatutError (no size, nothing left), UnsupportedGpuError, NoGpuError.
     """
-    space, tuner = _space(ladder_name), shared("gemm/tuner")
+    space, tuner = _space(ladder_name), importlib.import_module("cudatut.book.gemm.tuner")
     wanted = [tuner.parse_size(text, space.axes) for text in sizes] or list(space.sizes[:1])
     activate()
     require(space.requires)
@@ -57,8 +57,8 @@ def ranking(heats: Sequence[Any], most: int = SHOWN) -> list[str]:
 
 
 def _space(name: str) -> Any:
-    root = paths.examples_dir()
-    parts = sorted(one.name for one in root.iterdir() if _space_of(one.name).is_file())
+    files = sorted(paths.examples_dir().glob("*/ladder/autotuning_space.py"))
+    parts = [file.parts[-3] for file in files]
     known = ", ".join(parts)
     try:
         ladder = load_ladder(name)
@@ -66,12 +66,7 @@ def _space(name: str) -> Any:
         raise RungError(f"there is no ladder '{name}'; these can be tuned: {known}") from error
     if ladder.part not in parts:
         raise RungError(f"the ladder '{ladder.name}' has nothing to tune; these have: {known}")
-    file = _space_of(ladder.part).with_suffix("")
-    return shared(catalog.relative(file, root)).SPACE
-
-
-def _space_of(part: str) -> Path:
-    return folder_of(part) / "autotuning_space.py"
+    return importlib.import_module(f"cudatut.book.{ladder.part}.ladder.autotuning_space").SPACE
 
 
 def _more(space: Any, size: dict[str, int], found: Any) -> list[str]:

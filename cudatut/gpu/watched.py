@@ -46,7 +46,7 @@ def _run(path: Path) -> None:
     finally:
         sys.modules["__main__"] = before
     del module
-    # What lies beside one example (`ladder`) is another module beside the next; and its arrays must not outlive it.
+    # What lies beside one file may be another module beside the next; and its arrays must not outlive it.
     examples = paths.examples_dir().resolve()
     for name in set(sys.modules) - loaded:
         file = getattr(sys.modules[name], "__file__", None)

@@ -27,10 +27,10 @@ from cudatut import catalog, failures, paths, processes, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
-from cudatut.record.notebook import RecordingFailed, notebook_of
 from cudatut.record.run import Executed, record_notebook
 from cudatut.record.write import UnwritableError, write, write_slim
 from cudatut.results import Sanitizer
+from cudatut.to_notebook import RecordingFailed, notebook_of
 from cudatut.tool import SANITIZERS
 
 RACECHECK = "racecheck"
@@ -99,11 +99,16 @@ def _part(examples: list[Example], number: int, count: int) -> list[Example]:
 
 def _seconds(example: Example) -> float:
     """What its last recording took, with the start of its process; those side by side cost little."""
-    try:
-        took = recording.load(example.name).metadata["duration_s"] + 4
-    except CudatutError:
-        took = 10
+    took = _took(example) + 4
     return took if example.alone else took / 8
+
+
+def _took(example: Example) -> float:
+    """What the cells of its last recording took, in seconds; a guess where there is none."""
+    try:
+        return recording.load(example.name).metadata["duration_s"]
+    except CudatutError:
+        return 6
 
 
 # --- how -----------------------------------------------------------------------------------------
@@ -305,9 +310,14 @@ _BATCH = 5
 
 
 def _batches(examples: list[Example], jobs: int) -> list[list[Example]]:
-    """Examples by process, each from all over the book, and at least as many processes as run side by side."""
+    """Examples by process, each from all over the book, and at least as many processes as run side by side.
+
+    The longest come last, where racecheck begins, which takes longest itself: one that began as the last would let all
+    others wait (that of llm/serving took 128 s, 50 of them alone).
+    """
     count = max(math.ceil(len(examples) / _BATCH), min(jobs, len(examples)))
-    return [examples[first::count] for first in range(count)]
+    batches = [examples[first::count] for first in range(count)]
+    return sorted(batches, key=lambda batch: sum(map(_took, batch)))
 
 
 def _racing(jobs: int) -> int:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import processes, recording, tool
+from cudatut import processes, recording, tool, words
 from cudatut.catalog import Example
 from cudatut.fingerprint import ran
 from cudatut.record import outputs, session
-from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
+from cudatut.to_notebook import SESSION_CELL, RecordingFailed, notebook_of
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -104,10 +104,8 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         """The running interpreter as the only kernel, whatever kernelspecs are or are not installed."""
 
         def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
             argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher"]
             argv += ["-f", "{connection_file}", "--HistoryManager.enabled=False"]
-            argv += [f"--IPKernelApp.exec_lines={path}"]
             if sys.platform != "win32":
                 argv += ["--IPKernelApp.capture_fd_output=False"]
                 argv += ["--IPKernelApp.extra_extensions=cudatut.record.session"]
@@ -138,6 +136,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         work.mkdir()
         env = tool.environment() | {
             "CUDATUT_RECORDING": "1",
+            words.VARIABLE: "en",
             ran.VARIABLE: str(Path(folder, "ran")),
             "PYTHONHASHSEED": "0",
             "IPYTHONDIR": str(Path(folder, "ipython")),

@@ -4,16 +4,19 @@ import copy
 import datetime
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cudatut import certificate, instrument, paths, recording
+from cudatut.catalog import INSTALL_CELL
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
-from cudatut.record.notebook import RecordingFailed, install_cell
 from cudatut.record.run import Executed
-from cudatut.results import MIME, Sanitizer
+from cudatut.recording import DamagedRecordingError, UnfitRecordingError
+from cudatut.results import Sanitizer
+from cudatut.to_notebook import RecordingFailed, install_cell, raw
 
 
 class UnwritableError(CudatutError):
@@ -32,33 +35,52 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     path = recording.own_path(gpu, name)
     _keep(executed, notebook, path, verdicts, {})
     # An example has one whole recording, on whichever GPU, and each GPU has one of it.
-    for other in (*recording.whole_paths(name), recording.slim_path(gpu, name)):
+    recording.slim_path(gpu, name).unlink(missing_ok=True)
+    for other in recording.whole_paths(name):
         if other != path:
-            other.unlink(missing_ok=True)
+            slim_down(name, other)
+
+
+def slim_down(name: str, path: Path) -> None:
+    """Leave of another GPU's whole recording what pages offer beside the book's own, if it may be shown.
+
+    Raises UnwritableError; the whole one is untouched then.
+    """
+    import nbformat
+
+    with suppress(UnfitRecordingError, DamagedRecordingError):  # nothing of it may be shown
+        old = recording.good(recording.parse(name, path, path.read_bytes()))
+        if not old.dirty:
+            whole = nbformat.reads(path.read_text("utf-8"), as_version=4)
+            slim = _thinned(whole.cells)
+            slim.metadata["cudatut"] = whole.metadata["cudatut"] | recording.SLIM
+            _sign(name, slim, recording.slim_path(old.gpu, name))
+    path.unlink()
 
 
 def write_slim(executed: Executed) -> None:
     """Put the results of a run on another GPU than the book's own into recordings/<gpu>/. Raises as `write`."""
+    path = recording.slim_path(executed.gpu["name"], executed.example.name)
+    _keep(executed, _thinned(executed.notebook.cells), path, [], recording.SLIM)
+
+
+def _thinned(cells: Iterable[Any]) -> Any:
+    """A notebook with the titles and the results of the cells alone."""
     import nbformat
 
     notebook = nbformat.v4.new_notebook()
-    for cell in executed.notebook.cells:
-        if cell.cell_type == "code":
-            shown = [output for output in cell.outputs if MIME in output.get("data", {})]
-            for output in shown:
-                output.data = {MIME: output.data[MIME]}
-            slim = nbformat.v4.new_code_cell(id=cell.id, outputs=shown, execution_count=1)
+    for cell in cells:
+        if cell.cell_type == "code" and cell.id != INSTALL_CELL:
+            shown = map(nbformat.from_dict, recording.results_alone(cell.outputs))
+            slim = nbformat.v4.new_code_cell(id=cell.id, outputs=list(shown), execution_count=1)
             notebook.cells.append(slim)
-    path = recording.slim_path(executed.gpu["name"], executed.example.name)
-    _keep(executed, notebook, path, [], {"slim": True})
+    return notebook
 
 
 def _keep(
     executed: Executed, notebook: Any, path: Path, verdicts: list[Any], more: dict[str, Any]
 ) -> None:
-    """Certify, sign and write a notebook, if it is whole, good and fresh."""
-    import nbformat
-
+    """Certify a notebook, and write it as `_sign` does."""
     example = executed.example
     notebook.metadata["cudatut"] = {
         "schema": certificate.SCHEMA,
@@ -80,29 +102,29 @@ def _keep(
         "duration_s": executed.duration_s,
         "sanitizers": verdicts,
     } | more
+    _sign(example.name, notebook, path)
+
+
+def _sign(name: str, notebook: Any, path: Path) -> None:
+    """Write a certified notebook, if it is whole, good and fresh."""
+    import nbformat
+
     nbformat.validate(notebook)
     # Read back what is to be written: that is what must be good.
-    made = recording.parse(example.name, path, _raw(notebook))
+    made = recording.parse(name, path, raw(notebook))
     if problems := made.problems():
-        raise RecordingFailed(example.name, "; ".join(problems))
+        raise RecordingFailed(name, "; ".join(problems))
     if changed := made.stale():
         reason = f"{', '.join(changed)} changed while it was being recorded"
-        raise RecordingFailed(example.name, reason)
+        raise RecordingFailed(name, reason)
     if problems := made.disagreements():
-        raise RecordingFailed(example.name, "; ".join(problems))
+        raise RecordingFailed(name, "; ".join(problems))
     notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _raw(notebook))
+        write_whole(path, raw(notebook))
     except OSError as error:
         raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _raw(notebook: Any) -> bytes:
-    """A notebook as the bytes of its file."""
-    import nbformat
-
-    return (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
 
 
 def commit(sources: Iterable[str]) -> str:

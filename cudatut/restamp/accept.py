@@ -155,13 +155,14 @@ def _write(one: Recording, metadata: dict[str, Any]) -> None:
     """
     import nbformat
 
+    from cudatut.to_notebook import raw
+
     notebook = json.loads(one.path.read_text(encoding="utf-8"))
     notebook["metadata"]["cudatut"] = {key: metadata[key] for key in metadata if key != "digest"}
     todays.renew(one, notebook)
     written = nbformat.from_dict(notebook)
-    raw = lambda: (nbformat.writes(written, version=4).rstrip("\n") + "\n").encode()  # noqa: E731
-    made = recording.parse(one.name, one.path, raw())
+    made = recording.parse(one.name, one.path, raw(written))
     if made.measurement() != one.measurement():
         raise CudatutError(f"{one.file} would say otherwise what was measured: this is a bug")
     written.metadata["cudatut"]["digest"] = made.digest()
-    write_whole(one.path, raw())
+    write_whole(one.path, raw(written))

@@ -7,7 +7,7 @@ the same when they do once each such name is replaced by the file that it names,
 import ast
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -41,9 +41,7 @@ def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     """
     if not gone:
         return {}
-    listed = (
-        catalog.names_in(catalog.MOVED, now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
-    )
+    listed = catalog.moves_in(now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
     moved = {name: listed[name] for name in gone if listed.get(name) in now}
     gone = [name for name in gone if name not in moved]
     new = [name for name in now if name not in then and name not in moved.values()]
@@ -129,20 +127,18 @@ class _Placer(ast.NodeTransformer):
     """A syntax tree in which files of the examples are named by their places of today.
 
     An import of a module of the examples, whatever form it has, becomes `_module_of_the_book(name, file, attribute)`, at
-    the place of the first such import of its block; so does `name = ct.shared("part/module")`. A module that nothing else
-    in the file is called by is called by its place, too.
+    the place of the first such import of its block; so does `name = ct.shared("part/module")`, which older sources have. A
+    module that nothing else in the file is called by is called by its place, too.
     """
 
     def __init__(self, place: Place):
         self._place = place
 
     def whole(self, tree: ast.Module) -> ast.Module:
-        """The tree, its imports of the book sorted: a formatter orders them by names that a move changes."""
+        """The tree, its imports of the book sorted, each block by itself: a formatter orders them by names that a move changes."""
         tree = self.visit(tree)
         self._name_by_place(tree)
-        bindings = [node for node in tree.body if _bound(node)]
-        in_order = iter(sorted(bindings, key=meaning.dump))
-        tree.body = [next(in_order) if _bound(node) else node for node in tree.body]
+        tree.body = [node for block in _blocks(tree.body) for node in _in_order(block)]
         return tree
 
     def _name_by_place(self, tree: ast.Module) -> None:
@@ -221,6 +217,36 @@ class _Placer(ast.NodeTransformer):
             return None
         file = self._place(f"{module.replace('.', '/')}.py", True)
         return _binding(node, bound, file, attribute) if file else None
+
+
+def _blocks(body: list[ast.stmt]) -> list[list[ast.stmt]]:
+    """Statements in groups: imports that stand together, no more than an empty line between them; all others alone."""
+    blocks: list[list[ast.stmt]] = []
+    for node in body:
+        last = blocks[-1][-1] if blocks else None
+        if last and _imports(last) and _imports(node) and node.lineno - _end(last) <= 2:
+            blocks[-1].append(node)
+        else:
+            blocks.append([node])
+    return blocks
+
+
+def _in_order(block: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The bindings of a block sorted, each at the place (which says its cell, too) of the one that stood there."""
+    in_order = iter(sorted(filter(_bound, block), key=meaning.dump))
+    places = [(one.lineno, one.col_offset, one.end_lineno, one.end_col_offset) for one in block]
+    for node, place in zip(block, places):
+        new = next(in_order) if _bound(node) else node
+        new.lineno, new.col_offset, new.end_lineno, new.end_col_offset = place
+        yield new
+
+
+def _imports(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom) or _bound(node) is not None
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _binding(node: ast.stmt, bound: str, file: str, attribute: str | None) -> ast.stmt:

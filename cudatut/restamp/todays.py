@@ -9,6 +9,7 @@ from typing import Any
 from cudatut import catalog, results, runs_on
 from cudatut.recording import Recording
 from cudatut.results import MIME
+from cudatut.to_notebook import install_cell, notebook_of
 
 
 def due(one: Recording) -> tuple[str, ...]:
@@ -28,8 +29,6 @@ def renew(one: Recording, notebook: dict[str, Any]) -> None:
 
     The results themselves and all other outputs stay. Those of another GPU have no text.
     """
-    from cudatut.record.notebook import install_cell, notebook_of
-
     example = catalog.get(one.name)
     notebook["metadata"]["cudatut"] |= {"title": example.title, "requires": example.requires}
     if not one.slim:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cudatut import recording
 from cudatut.errors import CudatutError
 from cudatut.history import History
 from cudatut.recording import Recording
@@ -66,10 +65,10 @@ def _counted_by_text(one: Recording, past: History) -> Iterator[str]:
         return
     for commit in reversed(places.changes(one, past)):
         try:
-            first = recording.parse(one.name, one.path, places.text(one, past, commit) or b"")
-        except CudatutError:  # gone at that commit, or of an example that was called otherwise
+            first = places.at(one, past, commit)
+        except CudatutError:  # of an example that was called otherwise
             continue
-        if first.measurement() == one.measurement():
+        if first and places.measured_the_same(first, one):
             said = set(one.metadata.get("meanings", ())) - set(first.metadata.get("meanings", ()))
             yield from (f"{name} counted by its text when it was recorded" for name in sorted(said))
             return
@@ -158,12 +157,11 @@ def _make_again(
             yield f"{made.name} goes {end} {entry[end]}, which is no commit before today's"
             return
     then, now = tree(past, entry["from"]), tree(past, entry["to"])
-    raw = places.text(one, past, now.commit)
-    if raw is None:
+    old = made.old = places.at(one, past, now.commit)
+    if old is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return
-    old = made.old = recording.parse(one.name, one.path, raw)
-    if old.measurement() != one.measurement():
+    if not places.measured_the_same(old, one):
         yield f"{made.name} stands beside other results than those of {now.commit[:12]}"
     if old.metadata.get("restamped", []) != before:
         yield f"{made.name} follows others than at {now.commit[:12]}"

@@ -278,11 +278,16 @@ def _at(exercise: Exercise, part: str, said: str, line: int = 0) -> Finding:
 
 
 def of_notebook(chapter: str) -> list[Finding]:
-    """The notebook that Colab opens is what the files say. Raises CudatutError without nbformat."""
-    path, raw = exercises.committed_notebook(chapter)
-    mend = "run `python -m cudatut exercise --write-notebooks`"
-    if not path.is_file():
-        return [finding(path, 0, f"this notebook, which Colab opens, is not there: {mend}")]
-    if path.read_bytes().replace(b"\r\n", b"\n") != raw:
-        return [finding(path, 0, f"this notebook, which Colab opens, is out of date: {mend}")]
-    return []
+    """The notebooks that Colab opens are what the files say. Raises CudatutError without nbformat."""
+    found, mend = [], "run `python -m cudatut exercise --write-notebooks`"
+    for lang in catalog.LANGUAGES:
+        path, raw = exercises.committed_notebook(chapter, lang)
+        if not path.is_file():
+            found.append(
+                finding(path, 0, f"this notebook, which Colab opens, is not there: {mend}")
+            )
+        elif path.read_bytes().replace(b"\r\n", b"\n") != raw:
+            found.append(
+                finding(path, 0, f"this notebook, which Colab opens, is out of date: {mend}")
+            )
+    return found

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, failures, paths
+from cudatut import catalog, failures, paths, words
 from cudatut.errors import CudatutError
 from cudatut.site.building import CONFIGS, BuildError, build
 from cudatut.site.serving import PORT, Reloading, serve, server, watch
@@ -28,6 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    words.use("en")  # as all that maintainers read
     args = _parser().parse_args(argv)
     try:
         root = paths.repo_root()
@@ -53,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True)
 
-    def command(name: str, run: Callable[..., int], words: str) -> Callable[..., Any]:
-        added = commands.add_parser(name, help=words)
+    def command(name: str, run: Callable[..., int], text: str) -> Callable[..., Any]:
+        added = commands.add_parser(name, help=text)
         added.set_defaults(run=run)
         return added.add_argument
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cudatut.errors import CudatutError
-from cudatut.site import shared, workplace
+from cudatut.site import publishing, shared, workplace
 
 # Chinese last: it lies inside the English site.
 CONFIGS = {"en": "mkdocs.yml", "zh": "mkdocs.zh.yml"}
@@ -71,6 +71,8 @@ def build(
             said.append(f"The site was not built ({', '.join(failed)}){kept}.")
             raise BuildError("\n".join(said))
         (work / "zh").rename(work / "en" / "zh")
+        if mode == "strict":
+            publishing.whole_site(work / "en")
         if out.exists():  # a server may be reading it
             out.rename(work / "old")
         (work / "en").rename(out)

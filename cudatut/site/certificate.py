@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
-from cudatut.recording import Recording
+from cudatut.recording import DIRTY, Recording
 from cudatut.site import locale, localize, state
 from cudatut.site.charts import number
 from cudatut.site.locale import text
 from cudatut.site.localize import current as labels
 from cudatut.site.localize import localized
-from cudatut.site.render import code_html, label_html
+from cudatut.site.render import code_html, folded, label_html
 
 # Grounds on which a changed file was accepted (cudatut/restamp/grounds.py), in the order in which they are told.
 _GROUNDS = ("code", "meaning", "moved")
-_DIRTY = "-dirty"
 
 
 def certificate_html(records: Sequence[Recording], lang: str) -> str:
@@ -40,9 +39,10 @@ def certificate_html(records: Sequence[Recording], lang: str) -> str:
 
 def recorded_on(records: Iterable[Recording]) -> str:
     """The GPUs of these recordings, and the day of the newest, as HTML."""
-    several = [one.metadata for one in records]
-    gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
-    return text("certificate.summary", gpu=escape(gpus), date=max(map(_moment, several))[:10])
+    several = list(records)
+    gpus = " / ".join(dict.fromkeys(one.gpu for one in several))
+    newest = max(_moment(one.metadata) for one in several)
+    return text("certificate.summary", gpu=escape(gpus), date=newest[:10])
 
 
 def _certificate(record: Recording, named: bool) -> str:
@@ -99,8 +99,8 @@ def _commit(one: dict[str, Any]) -> str:
     made, restamped = one["commit"], one.get("restamped", [])
     if not made:
         return ""
-    shown = _short(made.removesuffix(_DIRTY)) if made != "unknown" else text("certificate.unknown")
-    if made.endswith(_DIRTY):
+    shown = _short(made.removesuffix(DIRTY)) if made != "unknown" else text("certificate.unknown")
+    if made.endswith(DIRTY):
         uncommitted = f'<span class="ct-note">{text("certificate.uncommitted")}</span>'
         shown = text("certificate.dirty", commit=shown, uncommitted=uncommitted)
     if not restamped:
@@ -129,7 +129,7 @@ def _restamp(one: dict[str, Any]) -> str:
     )
     span = {"then": _short(one["from"]), "now": _short(one["to"])}
     summary = text("certificate.changed", count=len(files), **span)
-    return _fold(summary, items)
+    return folded(summary, f"<ul>{items}</ul>")
 
 
 def _ground(ground: str) -> str:
@@ -192,7 +192,8 @@ def _kernels(record: Recording) -> str:
         f"<li>{label_html(rival)}<ul>{''.join(map(_contests, sets.values(), sets))}</ul></li>"
         for rival, sets in launched.items()
     )
-    return _fold(text("certificate.launched", count=len(names)), items) if launched else ""
+    summary = text("certificate.launched", count=len(names))
+    return folded(summary, f"<ul>{items}</ul>") if launched else ""
 
 
 def _contests(contests: Iterable[str], kernels: Iterable[str]) -> str:
@@ -200,7 +201,3 @@ def _contests(contests: Iterable[str], kernels: Iterable[str]) -> str:
     shown = joint.join(map(label_html, filter(None, contests)))
     names = joint.join(map(code_html, kernels))
     return f"<li>{text('certificate.told', what=shown, names=names) if shown else names}</li>"
-
-
-def _fold(summary: str, items: str) -> str:
-    return f'<details class="ct-numbers"><summary>{summary}</summary><ul>{items}</ul></details>'

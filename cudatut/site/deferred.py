@@ -13,24 +13,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from itertools import groupby
-from typing import TypedDict
+from typing import Any
 
+from markdown.extensions.toc import nest_toc_tokens
+
+from cudatut.site.folds import outermost
 from cudatut.site.locale import text
 
 FOLDS = "folds"  # the page beside a chapter that holds its deferred folds
-_GPU = "<!--gpu {} {}-->", "<!--/gpu-->"
-_FOLD = "<!--fold {} {}-->", "<!--/fold-->"
+_GPU, _FOLD = (f"<!--{kind} {{}} {{}}-->{{}}<!--/{kind}-->" for kind in ("gpu", "fold"))
 # In this order: another GPU's chart may stand in a fold that is deferred itself.
-_MARKED = (
-    re.compile(r"<!--gpu (?P<page>\S+) (?P<name>.*?)-->(?P<html>.*?)<!--/gpu-->", re.DOTALL),
-    re.compile(r"<!--fold (?P<page>\S+) (?P<name>.*?)-->(?P<html>.*?)<!--/fold-->", re.DOTALL),
-)
-_FOLD_TAG = re.compile(r"<details\b(?P<attributes>[^>]*)>|</details>")
+_MARKED = [
+    re.compile(mark.format(r"(?P<page>\S+)", "(?P<name>.*?)", "(?P<html>.*?)"), re.DOTALL)
+    for mark in (_GPU, _FOLD)
+]
 _OPEN = re.compile(r"\sopen\b")
 _CLASS = re.compile(r'\bclass="(?P<names>[^"]*)"')
 _SUMMARY = re.compile(
@@ -45,15 +46,6 @@ _ID = re.compile(r'(?<=\sid=")[^"]+(?=")')
 _TAG = re.compile(r"<[a-z][^>]*>")
 _ADDRESS = re.compile(r'(?<=\s)(?P<name>href|src)="(?P<to>[^"]*)"')
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|/", re.IGNORECASE)
-
-
-class Entry(TypedDict):
-    """One of a table of contents, as Markdown's toc extension has it."""
-
-    level: int
-    id: str
-    name: str
-    children: list[Entry]
 
 
 @dataclass(frozen=True)
@@ -106,17 +98,15 @@ class Beside:
             pieces.append(f'<div data-part="{part.id}">{part.html}</div>')
         return "\n".join(pieces)
 
-    def toc(self, title: str) -> list[Entry]:
-        """Its table of contents: the chapter's headings, and the folds below them."""
-        found: list[Entry] = []
+    def toc(self, title: str) -> list[Any]:
+        """Its table of contents, as Markdown's extension has it: the chapter's headings, and the folds below them."""
+        found = [{"level": 1, "id": "top", "name": title}]
         for (anchor, words), parts in groupby(self.parts, key=lambda part: part.section):
-            folds = [_entry(3, part.anchor, part.title) for part in parts if part.title]
-            found += [_entry(2, f"of-{anchor}", words, folds)] if words else folds
-        return [_entry(1, "top", title, found)]
-
-
-def _entry(level: int, anchor: str, name: str, children: Sequence[Entry] = ()) -> Entry:
-    return {"level": level, "id": anchor, "name": name, "children": list(children)}
+            if words:
+                found.append({"level": 2, "id": f"of-{anchor}", "name": words})
+            folds = (part for part in parts if part.title)
+            found += [{"level": 3, "id": part.anchor, "name": part.title} for part in folds]
+        return nest_toc_tokens(found)
 
 
 @dataclass
@@ -129,12 +119,12 @@ class Divided:
 
 def deferred(html: str, page: str, name: str) -> str:
     """HTML marked as deferred to the page `page` beside its own: what `name`, the HTML name of a GPU, has in its place."""
-    return f"{_GPU[0].format(page, name)}{html}{_GPU[1]}"
+    return _GPU.format(page, name, html)
 
 
 def divide(html: str) -> Divided:
     """Take out of a page's content what is marked as deferred, and what deferred folds hold."""
-    html = "".join(_marked_folds(html))
+    html = _marked_folds(html)
     pages: dict[str, Beside] = {}
     known: Counter[str] = Counter()
     for marked in _MARKED:
@@ -146,27 +136,26 @@ def divide(html: str) -> Divided:
     return Divided(html + (status() if pages else ""), list(pages.values()))
 
 
-def _marked_folds(html: str) -> Iterator[str]:
-    """The pieces of a page's content, what deferred folds hold being marked."""
-    done = 0
-    open_folds: list[bool] = []  # whether what it holds is marked
-    for tag in _FOLD_TAG.finditer(html):
-        if tag[0] != "</details>":
-            names = _CLASS.search(tag["attributes"])
-            wanted = names is not None and "deferred" in names["names"].split()
-            wanted &= not _OPEN.search(tag["attributes"])  # whoever sees it at once waits for it
-            wanted &= not any(open_folds)  # one inside another goes where that goes
-            summary = _SUMMARY.match(html, tag.end()) if wanted else None
-            open_folds.append(summary is not None)
-            if summary:
-                yield html[done : summary.end()]
-                yield _FOLD[0].format(FOLDS, f"{summary['id'] or ''} {summary['words']}")
-                done = summary.end()
-        elif open_folds and open_folds.pop():
-            yield html[done : tag.start()]
-            yield _FOLD[1]
-            done = tag.start()
-    yield html[done:]
+def _marked_folds(html: str) -> str:
+    """A page's content, what deferred folds hold being marked; a fold inside a deferred one goes where that goes."""
+    pieces, done = list[str](), 0
+    for begin, end in outermost(html):
+        inside = html[begin.end() : end.start()]
+        if summary := _is_deferred(begin["attributes"]) and _SUMMARY.match(inside):
+            name = f"{summary['id'] or ''} {summary['words']}"
+            marked = summary[0] + _FOLD.format(FOLDS, name, inside[summary.end() :])
+        else:
+            marked = _marked_folds(inside)
+        pieces += [html[done : begin.end()], marked]
+        done = end.start()
+    return "".join([*pieces, html[done:]])
+
+
+def _is_deferred(attributes: str) -> bool:
+    """Whether a fold is; whoever sees at once what one holds would wait for it."""
+    names = _CLASS.search(attributes)
+    wanted = names is not None and "deferred" in names["names"].split()
+    return wanted and not _OPEN.search(attributes)
 
 
 def _placed(

@@ -1,6 +1,6 @@
 """What changed from one kernel file of the examples to the next: a unified diff, folded away, in the page's language.
 
-In a page, a fence ```` ```python exec="on" ```` with `print(difference("gemm/block_tile_2d.cu", "gemm/vectorized.cu"))`.
+In a page, a fence ```` ```python exec="on" ```` with `print(difference("gemm/ladder/block_tile_2d.cu", "gemm/ladder/vectorized.cu"))`.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@
 
 Each line of the body is one cell. `source="none"` in the fence's header shows the output only,
 `output="none"` the source only. The source has the HTML that pymdownx.highlight gives the other fences.
-With `program="who_am_i.py"` the one cell is a whole program, shown under its file's name and offered as that file, and with the
-modules of the book that it imports.
+With `program="who_am_i.py"` the one cell is a whole program, shown under its file's name and offered as that file.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from html import escape
@@ -20,7 +20,7 @@ from typing import Any
 from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import highlighting, localize, missing, programs, state
+from cudatut.site import highlighting, localize, missing, overlaid, state
 from cudatut.site import render as rendering
 from cudatut.site.locale import text
 
@@ -80,13 +80,11 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
         title = shown.get("program", catalog.get(name).file)
         target, words = build.link(f"examples/{name}/#cell-id={cell}"), text("example.open", lang)
         link = f'<a href="{target}" title="{words}">{title}</a>'
-        code = found.source
+        code = overlaid.code(found.source, catalog.get(name).file)
         if "program" in shown:
-            code = programs.text(code)
+            code = program(code)
             link += _download(f"examples/{name}/{title}", code, lang)
         source = highlighting.python_block(code, link)
-        if "program" in shown:
-            source += _beside(programs.beside(name, code), lang)
     kind = "ct-cell ct-program" if "program" in shown else "ct-cell"
     return f'<div class="{kind}">{source}{output}</div>'
 
@@ -109,15 +107,15 @@ def _download(path: str, source: str, lang: str) -> str:
     return f' <a class="ct-download" href="{build.link(path)}" download="{file}">{word}</a>'
 
 
-def _beside(files: Sequence[str], lang: str) -> str:
-    """Links to the files that have to lie beside a program, which are offered with the page of its example."""
-    link = state.current().link
-    links = " · ".join(
-        f'<a href="{link(f"examples/{file}")}" download>{file.rpartition("/")[2]}</a>'
-        for file in files
-    )
-    words = text("example.beside", lang, files=links)
-    return f'<p class="ct-beside">{words}</p>' if files else ""
+def program(source: str) -> str:
+    """A program cell as its reader types it: where the cell only gives a name to a text, `late = '''...'''`, that text.
+
+    So stands a program that ruins its own process: the notebook keeps it as a text, and another process runs it.
+    """
+    match ast.parse(source).body:
+        case [ast.Assign(targets=[ast.Name()], value=ast.Constant(value=str(text)))]:
+            return text.strip("\n")
+    return source
 
 
 # --- what pymdownx.superfences calls ------------------------------------------------------------

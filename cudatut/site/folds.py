@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from cudatut.site.locale import text
 
@@ -23,6 +24,7 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 _CLASS = re.compile(r'class="([^"\s]+)')
+_TAG = re.compile(r"<details\b(?P<attributes>[^>]*)>|</details>")
 _HOLDS = {"success": "answer", "example": "output", "note": "deeper", "info": "checked"}
 
 
@@ -48,3 +50,15 @@ def addressed(html: str, lang: str) -> str:
         return f'{found["start"]} id="{made}">{found["words"]}{link}</summary>'
 
     return _PIECE.sub(piece, html)
+
+
+def outermost(html: str) -> Iterator[tuple[re.Match, re.Match]]:
+    """The tags with which each fold begins and ends that stands in no other one."""
+    begun: list[re.Match] = []
+    for tag in _TAG.finditer(html):
+        if tag[0] != "</details>":
+            begun.append(tag)
+        elif begun:
+            begin = begun.pop()
+            if not begun:
+                yield begin, tag

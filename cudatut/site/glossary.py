@@ -3,6 +3,7 @@
 An entry has `id`, the term in both languages, what it `means`, and optionally
 
     chapter: start/which_thread                  the chapter that introduces it
+    explained: tensor/tensor_cores               where none introduces it before it is used: the one that the search shows
     code: [threadIdx, blockIdx]                  identifiers, qualifiers and pragmas introduced with it
     also: {en: [block], zh: [块]}                 synonyms and other spellings
     ordinary: [padding, 填充]                     those of its words that mean something else as often
@@ -26,7 +27,7 @@ from cudatut.site import contents, locale, state
 from cudatut.site.contents import Part
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_KEYS = {"id", "en", "zh", "chapter", "code", "also", "ordinary", "means"}
+_KEYS = {"id", "en", "zh", "chapter", "explained", "code", "also", "ordinary", "means"}
 _INTRODUCED = {
     "en": 'Introduced in <a href="{url}">{title}</a>',
     "zh": '首次讲解：《<a href="{url}">{title}</a>》',
@@ -80,6 +81,10 @@ def _faults(term: Term, chapters: set[str]) -> Iterator[str]:
             yield f"lacks its term or meaning in {lang}"
     if chapter is not None and chapter not in chapters:
         yield f"is introduced in {chapter!r}, which docs/contents.yml does not have"
+    if (explained := term.get("explained")) is not None and explained not in chapters:
+        yield f"is explained in {explained!r}, which docs/contents.yml does not have"
+    if None not in (chapter, explained):
+        yield "has a chapter that introduces it, and needs no other one in explained"
     if chapter is None and term.get("code"):
         yield "has code words and names no chapter for them"
     also = term.get("also", {})
@@ -108,12 +113,14 @@ def _names(term: Term, lang: str) -> list[str]:
     return [*forms(term[lang]), *term.get("also", {}).get(lang, ())]
 
 
-def words(term: Term, lang: str) -> list[str]:
-    """All that a reader of `lang` may look for to find a term: itself, its synonyms, its code words.
+def names(term: Term, lang: str) -> list[str]:
+    """The names of a term that a reader of `lang` knows, its synonyms too; a Chinese reader knows the English ones."""
+    return list(dict.fromkeys([*_names(term, lang), *_names(term, "en")]))
 
-    A Chinese reader knows the English words too.
-    """
-    return list(dict.fromkeys([*_names(term, lang), *term.get("code", ()), *_names(term, "en")]))
+
+def words(term: Term, lang: str) -> list[str]:
+    """All that a reader of `lang` may look for to find a term: its names, and its code words behind those in `lang`."""
+    return list(dict.fromkeys([*_names(term, lang), *term.get("code", ()), *names(term, lang)]))
 
 
 def markdown(
@@ -124,7 +131,8 @@ def markdown(
     lang = lang or locale.current()
     written = {one.name: one for one in contents.chapters(parts) if one.written}
     lines = []
-    for term in terms or load(state.current().docs.parent / "glossary.yml", parts):
+    listed = terms or load(state.current().docs.parent / "glossary.yml", parts)
+    for term in sorted(listed, key=_by_pinyin) if lang == "zh" else listed:
         title = " · ".join(dict.fromkeys([term[lang], term["en"], term["zh"]]))
         lines += [f"## {title} {{ #{term['id']} }}", "", term["means"][lang], ""]
         if term.get("code"):
@@ -133,6 +141,11 @@ def markdown(
             url = state.current().link(f"{term['chapter']}/")
             lines += [_INTRODUCED[lang].format(url=url, title=escape(chapter.title[lang])), ""]
     return "\n".join(lines)
+
+
+def _by_pinyin(term: Term) -> bytes:
+    """Latin letters first, then by pinyin, in whose order GB 2312 has the common characters."""
+    return term["zh"].lower().encode("gb18030")
 
 
 def meanings(markdown: str) -> dict[str, str | None]:

@@ -16,11 +16,13 @@ from cudatut.rules import examples as rules_of_examples
 from cudatut.rules import exercises as rules_of_exercises
 from cudatut.rules.places import finding
 from cudatut.site import (
+    conditions,
     contents,
     exercise_fence,
     headings,
     lint,
     locale,
+    overlaid,
     parity,
     terms,
     whole,
@@ -60,12 +62,15 @@ def of_chapter(name: str, docs: Path) -> list[Finding]:
         found += terms.findings(docs, lang, parts, only=name)
         found += terms.unintroduced(docs, lang, parts, only=name)
     found += _of_code(files, names)
-    return found + left_to_write([*pages, files.figures, files.labels, *files.code(names)])
+    found += overlaid.stale(files.folder)
+    return found + left_to_write(
+        [*pages, files.figures, files.labels, files.overlay, *files.code(names)]
+    )
 
 
 def of_pages(chapter: Chapter, docs: Path) -> list[Finding]:
     """Findings of a chapter's two pages, but for what the lint finds on any page."""
-    found = parity.findings(chapter.page, docs)
+    found = parity.findings(chapter.page, docs) + conditions.findings(chapter.page, docs)
     for lang in locale.LANGUAGES:
         path, file = docs / lang / chapter.page, f"docs/{lang}/{chapter.page}"
         if path.is_file():
@@ -103,7 +108,8 @@ def _is_module(path: Path, files: ChapterFiles) -> bool:
 
 
 def _concerns(one: Finding, files: ChapterFiles) -> bool:
-    return one.file in map(paths.shown, (files.labels, files.script(catalog.EXERCISES)))
+    own = (files.labels, files.overlay, files.script(catalog.EXERCISES), files.page("zh"))
+    return one.file in map(paths.shown, own)
 
 
 def left_to_write(files: list[Path]) -> list[Finding]:

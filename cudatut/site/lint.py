@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from cudatut.finding import Finding
-from cudatut.site import braces, measurements, other_words, references, tables
+from cudatut.site import braces, measurements, other_words, references, tables, wording
 from cudatut.site.plain import MARK, formula, plain
 
 _TYPED_MESSAGE = (
@@ -147,12 +147,13 @@ def headings(markdown: str) -> Iterator[tuple[int, str, str]]:
 
 
 def lint_words(root: Path) -> list[Finding]:
-    """Findings of what the site shows besides the pages: contents, glossary, labels, exercises of a checkout."""
+    """Findings of what the site shows besides the pages (contents, glossary, labels, exercises), and of Chinese words anywhere."""
     found = [*other_words.of_docs(root / "docs"), *other_words.of_exercises(root / "examples")]
-    return [
+    typed = [
         Finding(path.relative_to(root).as_posix(), line, _WORDS_MESSAGE.format(text))
         for path, line, text in found
     ]
+    return [*typed, *wording.findings(root / "docs", root / "examples")]
 
 
 def lint_files(files: list[Path], root: Path) -> list[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from cudatut.site import references
+from cudatut.site import folds, references
 from cudatut.site.locale import text
 
 # --- Markdown ------------------------------------------------------------------------------------
@@ -50,9 +50,9 @@ def lines(markdown: str) -> Iterator[Line]:
 
 # --- HTML ----------------------------------------------------------------------------------------
 
-_FOLD = re.compile(r"(<details\b|</details>)")
 # Of one chart or table for several GPUs a reader sees one at a time.
 _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu"[^>]*>.*?</section>', re.DOTALL)
+_ARTICLE = re.compile(r"<article\b[^>]*>(?P<content>.*?)</article>", re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
@@ -82,15 +82,10 @@ _A_MINUTE = {"words": 130, "characters": 260, "lines of code and output": 12, "r
 
 def _open(html: str) -> str:
     """HTML without its folds, and without what other GPUs have in the place of this one's."""
-    found, depth = [], 0
-    for piece in _FOLD.split(_OTHER_GPUS.sub("", html)):
-        if piece == "</details>":
-            depth -= 1
-        elif piece == "<details":
-            depth += 1
-        elif not depth:
-            found.append(piece)
-    return "".join(found)
+    html = _OTHER_GPUS.sub("", html)
+    for begin, end in reversed([*folds.outermost(html)]):
+        html = html[: begin.start()] + html[end.end() :]
+    return html
 
 
 def _lines_of(blocks: list[str]) -> int:
@@ -108,6 +103,12 @@ def amount(html: str) -> dict[str, int]:
         "tables and charts": html.count("<table") + html.count('<figure class="ct-bench"'),
         "rows of tables": html.count("<tr"),
     }
+
+
+def of_page(html: str) -> dict[str, int]:
+    """The same of a chapter's whole page as a reader gets it, without what the theme has around the article."""
+    found = _ARTICLE.search(html)
+    return amount(found["content"] if found else "")
 
 
 def over_budget(part: str, found: dict[str, int]) -> list[str]:

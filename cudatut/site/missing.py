@@ -34,7 +34,8 @@ class StandIn(Recording):
 
 def stand_in(name: str, reason: str) -> StandIn:
     """The example's cells as they are in its .py, none of them executed. Raises UnknownExampleError."""
-    from cudatut.record.notebook import notebook_of
+    # Here, since it knows GPUs, which figures load without.
+    from cudatut.to_notebook import notebook_of
 
     example = catalog.get(name)
     made = notebook_of(example).cells

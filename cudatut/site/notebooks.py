@@ -29,8 +29,10 @@ from cudatut.site import (
     mathml,
     missing,
     needs,
+    overlaid,
     prose,
     state,
+    weight,
 )
 from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
@@ -40,6 +42,7 @@ _CELL = 'data-mime-type="text/markdown">'  # how the tag ends that nbconvert put
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 # What a recording may call the files of its example: names below examples/, and no way out of it.
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
+_LONG = weight.LIMIT // 3  # bytes of a cell's results, compressed: more is not sent with the page
 _OFFERED = (".py", ".cu", ".cuh")  # what a browser shows as text, never as a page
 
 
@@ -91,7 +94,9 @@ def write(records: Iterable[Recording], folder: Path) -> dict[str, Recording]:
 def _prose(record: Recording) -> str:
     """The Markdown of an example, with a mark wherever a cell ends."""
     words = (
-        mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
+        mathml.in_markdown(overlaid.words(cell.source, _script(record)))
+        if cell.kind == "markdown"
+        else ""
         for cell in _cells(record)
     )
     return "".join(f"{one}\n\n{_END}\n\n" for one in words)
@@ -154,11 +159,21 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
         if cell.kind == "markdown":
             found.append(_element(cell.title, prose.cleaned(words.strip())))
         else:
-            results = directives.results(record, cell, build.lang)
-            shown = highlighting.python_block(cell.source) + results
+            results = _results(record, cell)
+            code = overlaid.code(cell.source, _script(record))
+            shown = highlighting.python_block(code) + results
             found.append(_element(cell.title, shown, 'class="ct-cell" '))
     certificate = _certificate(build.recordings(record.name))
     return "\n".join([*found, _element("certificate", certificate)])
+
+
+def _results(record: Recording, cell: Cell) -> str:
+    """What a cell showed, as HTML; what would be a large part of its page lies beside it, behind a fold."""
+    html = directives.results(record, cell, state.current().lang)
+    if len(html) <= _LONG or weight.compressed(html) <= _LONG:
+        return html
+    label = escape(text("output.label"))
+    return f'<details class="example deferred"><summary>{label}</summary>{html}</details>'
 
 
 def title_html(record: Recording) -> str:
@@ -169,6 +184,10 @@ def title_html(record: Recording) -> str:
 def _cells(record: Recording) -> list[Cell]:
     """The cells that its page shows; the first is there for Colab, and in the download."""
     return [cell for cell in record.cells if cell.title != recording.INSTALL_CELL]
+
+
+def _script(record: Recording) -> str:
+    return catalog.get(record.name).file
 
 
 def _element(cell: str, html: str, attributes: str = "") -> str:
@@ -202,9 +221,14 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
 def toc(record: Recording) -> list[Any]:
     """Table of contents of an example's page: its cells by name, as Markdown's toc extension has it."""
     cells = [
-        {"level": 2, "id": f"cell-id={address}", "name": address, "children": []}
-        for address, kind in ((escape(cell.title), cell.kind) for cell in _cells(record))
-        if kind == "code"
+        {
+            "level": 2,
+            "id": f"cell-id={escape(cell.title)}",
+            "name": escape(overlaid.title(cell.title, _script(record))),
+            "children": [],
+        }
+        for cell in _cells(record)
+        if cell.kind == "code"
     ]
     return [{"level": 1, "id": "top", "name": title_html(record), "children": cells}]
 
@@ -218,11 +242,30 @@ def write_files(records: Iterable[Recording], site: Path) -> None:
     # Each once: most examples read headers and modules that others read too. And where it lay before, for old links.
     offered = {name: root / name for one in records for name in files(one)}
     offered |= {old: root / new for old, new in catalog.moved().items() if new in offered}
-    notebooks = {f"{one.name}.ipynb": one.path for one in records if one.path.suffix == ".ipynb"}
-    for name, path in (offered | notebooks).items():
-        target = site / "examples" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+    for name, path in offered.items():
+        shutil.copyfile(path, _place(site, name))
+    for one in records:
+        if one.path.suffix == ".ipynb":
+            _place(site, f"{one.name}.ipynb").write_bytes(_notebook(one))
+
+
+def _place(site: Path, name: str) -> Path:
+    """Where a file of examples/ lies below a site; its folder is there afterwards."""
+    place = site / "examples" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _notebook(record: Recording) -> bytes:
+    """The recorded notebook, in Chinese with the words of the overlays."""
+    raw = record.path.read_bytes()
+    if state.current().lang == "en":
+        return raw
+    notebook, file = json.loads(raw), _script(record)
+    for cell in notebook["cells"]:
+        shown = overlaid.code if cell["cell_type"] == "code" else overlaid.words
+        cell["source"] = shown("".join(cell["source"]), file)
+    return (json.dumps(notebook, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def files(record: Recording) -> list[str]:
@@ -286,12 +329,17 @@ def colab_url(name: str) -> str:
     """Address that opens a recording, or the notebook of a chapter's exercises, in Colab, which fetches it from the repository."""
     colab = "https://colab.research.google.com/github/"
     repository = state.current().repo_url.replace("https://github.com/", colab)
-    path = catalog.path_of(name).with_suffix(".ipynb")
-    if not name.endswith(catalog.EXERCISES):
-        path = recording.whole_path(name) or path
-    return (
-        f"{repository}/blob/main/{quote(path.relative_to(paths.examples_dir().parent).as_posix())}"
-    )
+    if name.endswith(catalog.EXERCISES):
+        chapter = catalog.ChapterFiles(name.removesuffix(catalog.EXERCISES))
+        path = chapter.exercises_notebook(state.current().lang)
+    else:
+        path = recording.whole_path(name) or catalog.path_of(name).with_suffix(".ipynb")
+    recordings = paths.recordings_dir()
+    if path.is_relative_to(recordings):
+        place = Path("recordings", path.relative_to(recordings))
+    else:
+        place = Path("examples", path.relative_to(paths.examples_dir()))
+    return f"{repository}/blob/main/{quote(place.as_posix())}"
 
 
 def index() -> str:

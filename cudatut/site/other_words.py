@@ -16,6 +16,7 @@ import yaml
 from cudatut.site import measurements
 from cudatut.site.plain import plain
 
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 _HEADER = re.compile(r"# ---\n((?:#.*\n)*?)# ---\n")
 # Keys whose values are read by programs, not shown.
 _NOT_SHOWN = {"id", "chapter", "code", "fails", "requires", "level", "written", "given"}
@@ -44,10 +45,27 @@ def of_docs(docs: Path) -> Iterator[tuple[Path, int, str]]:
 
 def of_exercises(examples: Path) -> Iterator[tuple[Path, int, str]]:
     """File, line and text of each measurement that the header of an exercise states and does not list as given."""
-    for path in sorted([*examples.glob("*/*_exercises.py"), *examples.glob("*/*/exercises.py")]):
-        if header := _HEADER.match(path.read_text("utf-8", "replace")):
-            # One line for the '# ---' above, so that lines are those of the file.
-            yield from ((path, *one) for one in _typed("\n" + re.sub(r"(?m)^# ?", "", header[1])))
+    for path in exercises(examples):
+        yield from ((path, *one) for one in _typed(_yaml(path)))
+
+
+def exercises(examples: Path) -> list[Path]:
+    """The files whose headers say what exercises ask for."""
+    return sorted([*examples.glob("*/*_exercises.py"), *examples.glob("*/*/exercises.py")])
+
+
+def chinese(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each Chinese text in a YAML file, or in the header of an exercise."""
+    yield from ((said.line, said.text) for said in _texts(_yaml(path)) if _HAN.search(said.text))
+
+
+def _yaml(path: Path) -> str:
+    text = path.read_text("utf-8", "replace")
+    if path.suffix != ".py":
+        return text
+    header = _HEADER.match(text)
+    # One line for the '# ---' above, so that lines are those of the file.
+    return "\n" + re.sub(r"(?m)^# ?", "", header[1]) if header else ""
 
 
 def _typed(text: str) -> Iterator[tuple[int, str]]:

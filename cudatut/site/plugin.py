@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +26,7 @@ from cudatut import catalog, paths
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording, gpu_folder
 from cudatut.site import (
+    conditions,
     contents,
     deferred,
     directives,
@@ -42,6 +43,7 @@ from cudatut.site import (
     missing,
     needs,
     notebooks,
+    overlaid,
     publishing,
     references,
     searching,
@@ -92,6 +94,7 @@ class CudatutPlugin(BasePlugin):
 
     @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
     def on_config(self, config: Any) -> None:
+        overlaid.forget()
         lang, docs = config.theme["language"], Path(config.docs_dir)
         self.site_url = os.environ.get("SITE_URL", "")
         if self.site_url:
@@ -108,18 +111,19 @@ class CudatutPlugin(BasePlugin):
         # Pages import their drawings: `from figures.start import errors`.
         if str(docs.parent) not in sys.path:
             sys.path.insert(0, str(docs.parent))
-        logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         logging.getLogger(_EXEC_LOG).addFilter(_name_page)
         try:
             self.parts = contents.load()
             self.terms = glossary.load(docs.parent / "glossary.yml", self.parts)
+            self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
+            names = {chapter.name for chapter in self.chapters.values()}
+            typed = searching.asked_for(docs.parent / "search.yml", names)
         except CudatutError as error:
             raise PluginError(str(error)) from error
-        self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
-        searching.segment(lang, self.terms)
-        self.asked: dict[str, list[str]] = {}  # by page, what readers look for who need it
+        searching.leave_whole()
+        self.asked = typed[lang]  # by page, what readers look for who need it
         self.named: dict[str, list[str]] = {}  # by page, the examples that it shows
         self.shown: dict[str, str] = {}  # by page, its content as readers get it
         # Material shows its language partial for any true value, and would make wrong links of a list.
@@ -173,6 +177,7 @@ class CudatutPlugin(BasePlugin):
             name = f"docs/{self.state.lang}/{page.file.src_uri}"
             for finding in exercise_fence.findings(page.file.content_string, name, self.state.lang):
                 self.state.report(finding)
+        markdown = conditions.replace(markdown, self.state.report, offset)
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:
@@ -185,9 +190,6 @@ class CudatutPlugin(BasePlugin):
         html = mathml.replace(slimming.tokens(html), self.state.report)
         html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
-            if self.state.mode == "preview" and self.state.lang == "en":
-                for over in main_path.over_budget(chapter.part, main_path.amount(html)):
-                    self.state.report(f"{over}: move into folds what a newcomer need not read")
             html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
@@ -224,23 +226,19 @@ class CudatutPlugin(BasePlugin):
         return env
 
     def _add_page(self, beside: deferred.Beside, chapter: Page, config: Any, files: Any) -> None:
-        """Add the page beside a chapter that holds what it defers."""
-        build, folder = self.state, chapter.file.src_uri.removesuffix(".md")
+        """Add the page beside a chapter, or beside an example's page, that holds what it defers."""
+        build, folder = self.state, str(PurePosixPath(chapter.file.src_uri).with_suffix(""))
         file = File.generated(
             config, f"{folder}/{beside.name}.md", content="", inclusion=InclusionLevel.NOT_IN_NAV
         )
         page = Page(None, file, config)
         build.page, build.url = file.src_uri, page.url
         named = self.named.get(chapter.file.src_uri, ())
-        every = [build.recordings(one.name) for one in self.records if one.name in named]
-        gpus = [[one.metadata["gpu"]["name"] for one in records] for records in every]
-        there = [
-            one
-            for records, names in zip(every, gpus)
-            for one, gpu in zip(records[1:], names[1:])
-            if gpu_folder(gpu) == beside.name
-        ]
-        own = dict.fromkeys(names[0].removeprefix("NVIDIA ") for names in gpus)
+        recorded = (one for one in self.records if not isinstance(one, missing.StandIn))
+        every = [build.recordings(one.name) for one in recorded if one.name in named]
+        others = [one for _, *slim in every for one in slim]
+        there = [one for one in others if gpu_folder(one.gpu) == beside.name]
+        own = dict.fromkeys(book.gpu.removeprefix("NVIDIA ") for book, *_ in every)
         made = folds.addressed(certificate_html(there, build.lang), build.lang)
         page.title, content = beside.content(chapter.title, own, made)
         page.toc, page.edit_url = get_toc(beside.toc(page.title)), chapter.edit_url
@@ -254,7 +252,7 @@ class CudatutPlugin(BasePlugin):
     ) -> None:
         page.content = searching.searched(page.content)
         try:
-            self.asked[page.url] = searching.asked(page.meta)
+            self.asked.setdefault(page.url, []).extend(searching.asked(page.meta))
         except CudatutError as error:
             self.state.page = page.file.src_uri
             self.state.report(error)
@@ -272,6 +270,11 @@ class CudatutPlugin(BasePlugin):
         if problem := weight.problem(page_html):
             self.state.page = page.file.src_uri
             self.state.report(problem)
+        chapter = self.chapters.get(page.file.src_uri)
+        if chapter and self.state.mode == "preview" and self.state.lang == "en":
+            self.state.page = page.file.src_uri
+            for over in main_path.over_budget(chapter.part, main_path.of_page(page_html)):
+                self.state.report(f"{over}: move into folds what a newcomer need not read")
         return page_html
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> None:
@@ -283,10 +286,13 @@ class CudatutPlugin(BasePlugin):
         publishing.write(site, config)
         slimming.theme(site)
         # Written by Material's search, whose turn comes next.
-        searching.add_keywords(
+        lang = self.state.lang
+        part_of = {one.id: one.title[lang] for one in self.parts}
+        searching.complete(
             config.plugins["material/search"].search_index.entries,
             self.terms,
-            self.state.lang,
+            lang,
             self.asked,
+            {f"{one.name}/": part_of[one.part] for one in self.chapters.values()},
         )
         self.copies.cleanup()

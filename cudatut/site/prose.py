@@ -9,22 +9,8 @@ from __future__ import annotations
 from bleach.sanitizer import Cleaner
 
 _HTML = {
-    *(
-        "br",
-        "hr",
-        "p",
-        "em",
-        "strong",
-        "del",
-        "sub",
-        "sup",
-        "code",
-        "pre",
-        "blockquote",
-        "ul",
-        "ol",
-        "li",
-    ),
+    *("br", "hr", "p", "em", "strong", "del", "sub", "sup", "code", "pre", "blockquote"),
+    *("ul", "ol", "li"),
     *("a", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 # What latex2mathml makes of a formula.

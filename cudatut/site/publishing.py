@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from cudatut import catalog, paths
 from cudatut.site import locale
 
 ARCHIVE = "examples/cudatut-examples.zip"
+PACKAGE, SITE = "cudatut.zip", "cudatut-site.zip"  # at the root of the site
+_PACKAGE = ("pyproject.toml", "README.md", "LICENSE", "docs/contents.yml")  # beside three folders
+_TEXT = (".py", ".cu", ".cuh", ".yml", ".txt", ".md", ".toml", ".json", ".ipynb")
 FEED = "feed.xml"
 _SUFFIXES = {".py", ".cu", ".cuh"}
 _README = """The examples of the book 'cudatut', {repo}
@@ -30,6 +34,8 @@ def write(site: Path, config: Any) -> None:
     archive(site / ARCHIVE, config.repo_url)
     if locale.current() != "en":  # the others are files of the whole site, whose root is English
         return
+    if root := paths.repo_root():
+        package(site / PACKAGE, root)
     address = config.site_url.rstrip("/")
     (site / "robots.txt").write_text(robots(address), encoding="utf-8")
     if (changes := Path(config.config_file_path).with_name("CHANGELOG.md")).is_file():
@@ -50,7 +56,7 @@ _MOVED = """<!doctype html>
 
 
 def redirects(site: Path, address: str = "") -> list[str]:
-    """Write a page that leads on at each address that examples/renamed.yml names, of the example and of its chapter.
+    """Write a page that leads on at each address of a name that an example had (`catalog.renamed`), its own and its chapter's.
 
     address: where this language is published, if that is known.
     Nothing is written where a page stands already, nor where there is none to lead to. Returns the old addresses.
@@ -123,15 +129,43 @@ def archive(path: Path, repo_url: str = "") -> None:
     """Write all examples' sources, without recordings, as a zip; the same files make the same bytes."""
     root, drafts = paths.examples_dir(), catalog.draft_patterns()
     files = {"README.txt": _README.format(repo=repo_url).encode()}
-    for file in root.rglob("*"):
-        inside = file.relative_to(root)
-        name, hidden = inside.as_posix(), any(part.startswith((".", "__")) for part in inside.parts)
-        if file.suffix in _SUFFIXES and not hidden and not catalog.matches(name, drafts):
-            files[name] = file.read_bytes().replace(b"\r\n", b"\n")
+    for file in _files(root):
+        name = file.relative_to(root).as_posix()
+        if file.suffix in _SUFFIXES and not catalog.matches(name, drafts):
+            files[name] = file.read_bytes()
+    _write_zip(path, "cudatut-examples", files)
+
+
+def package(path: Path, root: Path) -> None:
+    """Write as a zip what `pip install 'cudatut.zip[gpu]'` takes of the checkout `root`; the same files make the same bytes."""
+    found = [root / name for name in _PACKAGE if (root / name).is_file()]
+    for folder in ("cudatut", "examples", "recordings"):
+        found += _files(root / folder)
+    _write_zip(
+        path, "cudatut", {one.relative_to(root).as_posix(): one.read_bytes() for one in found}
+    )
+
+
+def whole_site(site: Path) -> None:
+    """Write the built site, both languages, as a zip into itself."""
+    files = {one.relative_to(site).as_posix(): one.read_bytes() for one in _files(site)}
+    _write_zip(site / SITE, "cudatut-site", files, level=1)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """The files below a folder, but for those that are hidden or made by Python."""
+    for file in sorted(root.rglob("*")):
+        parts = file.relative_to(root).parts
+        if file.is_file() and not any(part.startswith((".", "__pycache__")) for part in parts):
+            yield file
+
+
+def _write_zip(path: Path, folder: str, files: dict[str, bytes], level: int = 9) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as out:
         for name, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"cudatut-examples/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry = zipfile.ZipInfo(f"{folder}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system, entry.external_attr = 3, 0o644 << 16
-            out.writestr(entry, data, compresslevel=9)
+            text = name.endswith(_TEXT)
+            out.writestr(entry, data.replace(b"\r\n", b"\n") if text else data, compresslevel=level)

@@ -1,7 +1,7 @@
 """Measured numbers in prose: `{{ start/x#bench["grid-stride"].value :.0f }}` and their arithmetic.
 
     {{ example#cell["row"].field }}        a benchmark row, a fact, a counter of a profile
-    {{ example#cell["row"]["column"] }}    a value of a table
+    {{ example#cell["row"]["column"] }}    a value of a table; of a chart's line the value at an x
     {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
     {{ example#cell.1["row"].field }}      the second result, where several of a cell's would fit
     {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
@@ -60,17 +60,18 @@ def load(name: str) -> Recording:
     return state.current().record(name)
 
 
-def value(expression: str) -> Value:
+def value(expression: str, record: Callable[[str], Recording] | None = None) -> Value:
     """Value of what stands between the braces, without a format: figures use it too.
 
-    Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
+    record: gives the recording of an example by its name (default: the book's own). Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
     """
+    record = record or load
     alone = _REFERENCE.fullmatch(expression.strip())
     if alone:
-        return _resolve(alone)
+        return _resolve(alone, record)
     where = f"{{{{ {expression.strip()} }}}}"
     try:
-        text = _REFERENCE.sub(_number, expression).strip()
+        text = _REFERENCE.sub(partial(_number, record), expression).strip()
         return _evaluate(ast.parse(text, mode="eval").body)
     except SyntaxError as error:
         raise BadReferenceError(
@@ -80,12 +81,15 @@ def value(expression: str) -> Value:
         raise BadReferenceError(f"{where}: {error}") from error
 
 
-def facts(example: str, cell: str, index: int = 0) -> dict[str, Value]:
-    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`."""
+def facts(example: str, cell: str, index: int = 0) -> dict[str, Any]:
+    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`.
+
+    Any: whether it is a number or a word, the example says.
+    """
     return {row["name"]: row["value"] for row in _nth(example, cell, index, "facts")["rows"]}
 
 
-def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value | None]]:
+def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Any]]:
     """A table of a cell, by row and column: its result number `index`, from 0. Raises as `value`."""
     result = _nth(example, cell, index, "table")
     columns = [column["name"] for column in result["columns"]]
@@ -136,6 +140,11 @@ def origins(body: str) -> list[str]:
     return [f"{one['example']}#{one['cell']}" for one in _REFERENCE.finditer(body)]
 
 
+def masked(expression: str) -> str:
+    """An expression with a sign of the same length for each character of its references."""
+    return _REFERENCE.sub(lambda found: "#" * len(found[0]), expression)
+
+
 def literals(body: str) -> list[str]:
     """The numbers that are typed in an expression, as they stand there; of what is told, none."""
     if told.begins(body):
@@ -174,9 +183,9 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     """
 
     def one(number: int, match: re.Match) -> str:
-        if _inside(CODE_SPAN, match):
+        if inside(CODE_SPAN, match):
             return match[0]
-        formula = _inside(MATH, match)
+        formula = inside(MATH, match)
         plain = formula or _PLAIN.match(match.string) is not None
         try:
             return _html(match[1], plain, formula)
@@ -194,7 +203,7 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     )
 
 
-def _inside(part: re.Pattern, match: re.Match) -> bool:
+def inside(part: re.Pattern, match: re.Match) -> bool:
     """Whether a match begins within such a part of its line."""
     return any(m.start() <= match.start() < m.end() for m in part.finditer(match.string))
 
@@ -301,21 +310,21 @@ def _evaluate(node: ast.AST) -> int | float:
     raise ValueError("only references, numbers, + - * / // % ** and parentheses")
 
 
-def _number(reference: re.Match) -> str:
+def _number(record: Callable[[str], Recording], reference: re.Match) -> str:
     """What a reference in arithmetic names, as Python writes that number."""
-    found = _resolve(reference)
+    found = _resolve(reference, record)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ValueError(f"{found!r} is not a number")
     return f"({found!r})"
 
 
-def _resolve(reference: re.Match) -> Value:
+def _resolve(reference: re.Match, record: Callable[[str], Recording]) -> Value:
     """What a reference names in its recording: one value of one result."""
     name, at, text = f"{reference['example']}#{reference['cell']}", reference["at"], reference[0]
-    results = load(reference["example"]).results(reference["cell"])
+    results = record(reference["example"]).results(reference["cell"])
     index = reference["index"]
     values = {
-        number: values_of(result)
+        number: values_of(result) | _points_of(result)
         for number, result in enumerate(results)
         if index is None or number == int(index)
     }
@@ -355,3 +364,13 @@ def values_of(result: dict) -> dict[str, Value | None]:
     for at, row in rows.items():
         values |= {f'{at}["{c}"]': value for c, value in zip(columns, row.get("values", ()))}
     return values
+
+
+def _points_of(result: dict) -> dict[str, Value | None]:
+    """Of a chart the values of each line, by its name and x: `["copy"]["1024"]`."""
+    lines = result["lines"] if result["kind"] == "series" else {}
+    return {f'["{name}"]["{_plain(x)}"]': y for name, points in lines.items() for x, y in points}
+
+
+def _plain(x: float) -> str:
+    return f"{x:.0f}" if x == int(x) else f"{x:.4g}"

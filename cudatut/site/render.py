@@ -160,7 +160,7 @@ def _checks(checks: list[dict[str, Any]]) -> str:
         return table
     error = max(check["max_abs_err"] for check in checks)
     words = text("check.all_passed", count=len(checks), error=f"{error:.2g}")
-    return _folded(_marked("pass", "✓", words), table)
+    return folded(_marked("pass", "✓", words), table)
 
 
 _MANY = 8  # more checks than these are folded into a line
@@ -249,7 +249,7 @@ def _chart(title: str, svg: str, table: str) -> str:
     return (
         f'<figure class="ct-bench"><figcaption>{label_html(title)}</figcaption>'
         f'<div class="ct-scroll" tabindex="0">{svg}</div>'
-        f"{_folded(text('table.numbers'), table)}</figure>"
+        f"{folded(text('table.numbers'), table)}</figure>"
     )
 
 
@@ -402,7 +402,8 @@ def table_html(head: Any, rows: Any, caption: str = "", words: tuple[int, ...] =
 _NUMBER, _WORD = ' class="n"', ' class="w"'
 
 
-def _folded(summary: str, body: str) -> str:
+def folded(summary: str, body: str) -> str:
+    """A fold of ours: numbers behind a chart, the parts of a certificate."""
     return f'<details class="ct-numbers"><summary>{summary}</summary>{body}</details>'
 
 

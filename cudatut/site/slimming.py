@@ -27,22 +27,19 @@ def frame(page: str) -> str:
     return _INDENT.sub("\n", before) + start + article + end + _INDENT.sub("\n", after)
 
 
-_STYLE_COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
-_SCRIPT_COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)  # of whole lines alone
+# Of scripts those that have lines of their own alone.
+_COMMENTS = {
+    ".css": re.compile(r"/\*.*?\*/\s*", re.DOTALL),
+    ".js": re.compile(r"^[ \t]*//.*\n", re.MULTILINE),
+}
 
 
-def style(css: str) -> str:
-    """A style sheet without its comments."""
-    return _STYLE_COMMENT.sub("", css)
-
-
-def script(js: str) -> str:
-    """A script without the comments that have lines of their own."""
-    return _SCRIPT_COMMENT.sub("", js)
+def without_comments(code: str, suffix: str) -> str:
+    """A style sheet or a script without its comments."""
+    return _COMMENTS[suffix].sub("", code)
 
 
 def theme(site: Path) -> None:
     """Take the comments out of our style sheets and scripts in a built site: every first visit fetches them."""
-    for folder, suffix, slim in (("css", ".css", style), ("js", ".js", script)):
-        for file in sorted((site / folder).glob(f"*{suffix}")):
-            write_whole(file, slim(file.read_text(encoding="utf-8")).encode())
+    for file in sorted([*site.glob("css/*.css"), *site.glob("js/*.js")]):
+        write_whole(file, without_comments(file.read_text(encoding="utf-8"), file.suffix).encode())

@@ -5,12 +5,14 @@ pymdownx.snippets itself can only raise, which ends the build with a traceback a
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from markdown import Markdown
 from pymdownx.snippets import SnippetExtension, SnippetPreprocessor
 
-from cudatut.site import state
+from cudatut import catalog, paths
+from cudatut.site import overlaid, state
 
 _PRIORITY = 32  # as pymdownx.snippets has it: before fences are read
 
@@ -28,6 +30,16 @@ class Preprocessor(SnippetPreprocessor):
         if found is None:
             state.current().report(f"the snippet '{path}': there is no such file below examples/")
         return found
+
+    def parse_snippets(
+        self, lines: list[str], file_name: str | None = None, **options: bool
+    ) -> list[str]:
+        """The lines of a page or, with `file_name`, of a snippet, which has the comments of the page's language."""
+        found = super().parse_snippets(lines, file_name, **options)
+        if not file_name:
+            return found
+        file = catalog.relative(Path(file_name), paths.examples_dir())
+        return overlaid.code("\n".join(found), file).split("\n")
 
     def extract_section(self, section: str, lines: list[str]) -> list[str]:
         marks = filter(None, map(self.RE_SNIPPET_SECTION.match, lines))

@@ -66,7 +66,10 @@ class State:
         if self.mode != "strict" and (failed := failures.reason(name)) is not None:
             return [missing.stand_in(name, failed)]
         try:
-            return [recording.require_good(name), *recording.on_other_gpus(name)]
+            own = recording.require_good(name)
+            if self.mode == "strict":
+                own = recording.at_home(own)
+            return [own, *recording.on_other_gpus(name)]
         except CudatutError as error:
             if self.mode != "preview" or isinstance(error, UnknownExampleError):
                 raise
@@ -75,7 +78,7 @@ class State:
     def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
         """The results of a cell by GPU, the book's own first. Raises as `recordings`."""
         return [
-            (record.metadata["gpu"]["name"], record.results(cell))
+            (record.gpu, record.results(cell))
             for record in self.recordings(name)
             if any(one.title == cell for one in record.cells)
         ]

@@ -6,8 +6,9 @@ import gzip
 import re
 from html import unescape
 
+from cudatut.site.folds import outermost
+
 LIMIT = 36 * 1024  # bytes of a page's HTML, compressed by gzip as hosts do it
-_FOLD_TAG = re.compile(r"<details\b[^>]*>|</details>")
 _OURS = re.compile(r'<details\b[^>]*\bclass="(?:ct-|[^"]*\bdeferred\b)')
 _SUMMARY = re.compile(r"<summary\b[^>]*>(.*?)(?:<a class=\"headerlink\".*?)?</summary>", re.DOTALL)
 _NAMED = 4  # folds that a message names
@@ -35,13 +36,10 @@ def problem(page: str) -> str | None:
 
 def _folds(page: str) -> list[tuple[int, str]]:
     """The weight and the title of each outermost fold of the author's that is not deferred."""
-    found, depth, start = [], 0, 0
-    for tag in _FOLD_TAG.finditer(page):
-        depth += 1 if tag[0] != "</details>" else -1
-        if depth == 1 and tag[0] != "</details>":
-            start = tag.start()
-        elif depth == 0 and not _OURS.match(page, start):
-            html = page[start : tag.end()]
+    found = []
+    for begin, end in outermost(page):
+        if not _OURS.match(begin[0]):
+            html = page[begin.start() : end.end()]
             summary = _SUMMARY.search(html)
             title = unescape(re.sub(r"<[^>]+>", "", summary[1])).strip() if summary else ""
             found.append((compressed(html), title))

@@ -251,7 +251,7 @@ def parse_size(text: str, axes: Sequence[str]) -> dict[str, int]:
 
 
 def main() -> None:
-    from autotuning_space import SPACE
+    from cudatut.book.gemm.ladder.autotuning_space import SPACE
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sizes", nargs="*", default=["4096"], metavar="SIZE")

@@ -26,12 +26,13 @@ def small_book(tmp_path, monkeypatch):
         *(f"docs/{lang}/{which}.md" for lang in CONFIGS for which in ("*", CHAPTER)),
         *("docs/figures/*.py", f"docs/figures/{CHAPTER}.py"),
         *(f"examples/*.{ending}" for ending in ("txt", "yml", "toml")),
-        *(f"examples/{CHAPTER}/*.{ending}" for ending in ("py", "cu")),
+        *(f"examples/{CHAPTER}/*.{ending}" for ending in ("py", "cu", "yml")),
     ):
         copied += [path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)]
     for name in copied:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
+    (root / "docs" / "search.yml").write_text(f"{CHAPTER}: {{en: [], zh: []}}\n", encoding="utf-8")
     (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(root / "examples"))
     return root

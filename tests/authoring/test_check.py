@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, cli, exercises
+from cudatut import catalog, cli, exercises, overlays
 from cudatut.authoring import check as checking
 from cudatut.authoring import new as beginning
 from cudatut.authoring.check import Verdict, check
-from cudatut.catalog import ChapterFiles
+from cudatut.catalog import LANGUAGES, ChapterFiles
 from cudatut.errors import ToolMissing
 from cudatut.files import write_whole
 from cudatut.rules import kernels
@@ -43,8 +43,9 @@ def chapter(small_book):
         by_hand += [path] * (begun != whole)
         path.write_bytes(whole)
     assert len(by_hand) <= BY_HAND
-    path, raw = exercises.committed_notebook(NAME)  # `python -m cudatut exercise --write-notebooks`
-    write_whole(path, raw)
+    overlays.load.cache_clear()
+    for lang in LANGUAGES:  # `python -m cudatut exercise --write-notebooks`
+        write_whole(*exercises.committed_notebook(NAME, lang))
     return files
 
 

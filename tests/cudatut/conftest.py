@@ -3,6 +3,7 @@
 import copy
 import json
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -229,6 +230,15 @@ def _code(title, source, count, *outputs):
         "execution_count": count,
         "outputs": list(outputs),
     }
+
+
+@pytest.fixture
+def as_a_script(monkeypatch, tmp_path):
+    """What a file changes in this process when it is run as a script is as before at the end: its arguments, and the folder
+    where Python looks first.
+    """
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.syspath_prepend(tmp_path / "before")
 
 
 @pytest.fixture

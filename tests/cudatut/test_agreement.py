@@ -62,7 +62,7 @@ def test_a_good_one(book, made, slim):
 def test_the_cells_are_those_that_jupytext_finds(book):
     """In every example of the book, and where it could go wrong."""
     pytest.importorskip("jupytext")
-    from cudatut.record.notebook import notebook_of
+    from cudatut.to_notebook import notebook_of
 
     book.example(NAME, CODE + "\n\n\n# %% [markdown]\n# x\n\n\n\n\n# %% last\n\n\n\nx\n")
     mine = catalog.get(NAME)

@@ -14,7 +14,6 @@ def test_a_module_is_the_same_by_each_way():
     from cudatut.book.basics.ladder import ladder
 
     assert Path(ladder.__file__) == paths.examples_dir() / "basics/ladder/ladder.py"
-    assert ct.shared("basics/ladder/ladder") is ladder
     assert ct.load_ladder("matmul") is ladder.LADDER
     assert "basics/ladder/ladder.py" in ran.report()["files"]  # a recording of its user names it
 

@@ -451,3 +451,20 @@ def test_a_traced_program_gives_its_status(monkeypatch, capsys):
     assert cli.main(["trace", "mine.py", "1", "--two"]) == 7
     assert asked == [("found mine.py", ["1", "--two"])]
     assert "no call of the CUDA API" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipe that nobody reads, no /dev/full")
+def test_an_output_that_takes_nothing_more():
+    """`| head` ends a command in silence; a full disk is said in one line. Python itself has nothing to add."""
+    import os
+
+    command = [sys.executable, "-m", "cudatut", "list"]
+    read, write = os.pipe()
+    os.close(read)
+    gone = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (gone.returncode, gone.stderr) == (0, "")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "cudatut: the output cannot be written: No space left on device\n"

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from cudatut import catalog, cli, exercises, tool
 from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
 from cudatut.gpu import check, memory
+from cudatut.wrapping import padded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,9 +91,7 @@ def chapter(book, tmp_path, monkeypatch):
     """A chapter `start/add` with two exercises; the working folder is empty, progress is kept in a folder of the test."""
     monkeypatch.setenv("CUDATUT_PROGRESS", str(tmp_path / "progress"))
     monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
-    # `ct.exercise` changes both of this process.
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # `ct.exercise` changes it
     book.file("start/add_exercises.py", HEADER + STUBS)
     book.example("start/add_solutions", SOLUTIONS)
     work = tmp_path / "work"
@@ -123,7 +122,7 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
     assert cli.main(["exercise", "start", "--lang", "zh"]) == 0
     said = capsys.readouterr().out
     assert "三倍" in said and "已完成 1 个" in said
-    assert cli.main(["exercise", "start/add", "--level", "hard"]) == 0
+    assert cli.main(["exercise", "start/add", "--level", "hard", "--lang", "en"]) == 0
     said = capsys.readouterr().out
     assert "Thrice" in said and "Twice" not in said
 
@@ -274,8 +273,15 @@ def test_the_notebook_of_a_chapter_is_what_colab_opens(chapter, capsys):
     ids = [cell.id for cell in notebook.cells]
     assert ids[:3] == ["install", "exercise-1", "given-1"] and ids[-1] == "check-2"
     assert not any(cell.get("outputs") for cell in notebook.cells)
-    task = notebook.cells[1].source
-    assert "Return twice" in task and "返回这个数的两倍" in task
+    chinese = nbformat.read(path.with_suffix(".zh.ipynb"), as_version=4)
+    nbformat.validate(chinese)
+    assert [cell.id for cell in chinese.cells] == ids
+    for one, here, there in (
+        (notebook, "Return twice", "返回"),
+        (chinese, "返回这个数的两倍", "Return"),
+    ):
+        assert here in one.cells[1].source and there not in one.cells[1].source
+    assert 'ct.exercise("start/add", 1, lang="zh")' in chinese.cells[4].source
     assert exercises.write_notebooks() == []
 
 
@@ -313,8 +319,18 @@ def test_an_error_of_pythons_names_the_readers_line_and_debugging_shows_all(chap
     failed = run(path)
     assert failed.returncode == 1 and "Traceback" not in failed.stderr
     assert "未通过：start/add 2：Python 出错中止" in failed.stderr
-    assert "start_add_2.py: `return x.nothing`" in failed.stderr
+    assert "（start_add_2.py 第" in failed.stderr and "`return x.nothing`" in failed.stderr
     assert "Traceback" in run(path, CUDATUT_DEBUG="1").stderr
+
+
+def test_the_language_of_a_file_goes_before_that_of_the_reader(chapter):
+    """`lang=` in the file; where it has none, the reader's."""
+    for lang, chinese in (("zh", True), ("en", False)):
+        path = exercises.write(exercises.get("start/add", 1), f"{lang}.py", lang)
+        for asked in ("en", "zh"):
+            said = run(path, CUDATUT_LANG=asked).stderr
+            expected = "检查 scale 1：共 3 个元素，其中 3 个不对；第一个是元素 0：得到 1，应为 2"
+            assert (expected in said) == (chinese or asked == "zh"), said
 
 
 def test_errors_before_the_check_are_explained_too(chapter):
@@ -357,8 +373,6 @@ def test_a_chapter_in_a_folder(chapter):
     for typed in ("start/add", "add"):
         assert exercises.get(typed, 1).stub.startswith("def twice")
     assert run(exercises.write(exercises.get("add", 1), solution=True)).returncode == 0
-    with exercises.exercise("add", 1):
-        assert str(root / "add") in sys.path
     path, _ = exercises.committed_notebook("start/add")
     assert path == root / "add" / "exercises.ipynb"
     (root / "add/solutions.py").write_text("")
@@ -366,10 +380,10 @@ def test_a_chapter_in_a_folder(chapter):
         _ = exercises.get("start/add", 1).check
 
 
-def test_modules_beside_the_solution_are_found(chapter):
-    chapter.file("start/beside_it.py", "ANSWER = 42\n")
+def test_modules_of_the_book_are_found_from_a_readers_folder(chapter):
+    chapter.file("start/answers.py", "ANSWER = 42\n")
     solutions = SOLUTIONS.replace(
-        "NUMBER = 7", "from beside_it import ANSWER\n\nNUMBER = ANSWER // 6"
+        "NUMBER = 7", "from cudatut.book.start.answers import ANSWER\n\nNUMBER = ANSWER // 6"
     )
     chapter.example("start/add_solutions", solutions)
     path = exercises.write(exercises.get("start/add", 2), solution=True)
@@ -381,7 +395,6 @@ def test_a_wheel_in_an_empty_folder(tmp_path):
     package = tmp_path / "packages" / "cudatut"
     shutil.copytree(ROOT / "cudatut", package, ignore=shutil.ignore_patterns("__pycache__", "site"))
     (package / "contents.yml").write_bytes((ROOT / "docs" / "contents.yml").read_bytes())
-    (package / "exercises.yml").write_bytes((ROOT / "cudatut/exercises.yml").read_bytes())
     (package / "examples" / "start").mkdir(parents=True)
     for name, text in (("exercises", HEADER + STUBS), ("solutions", SOLUTIONS)):
         (package / "examples" / "start" / f"errors_{name}.py").write_text(text, encoding="utf-8")
@@ -425,7 +438,7 @@ MemoryError_.__name__ = "MemoryError"
 def wrong(values, expected):
     values, expected = np.array(values, "float32"), np.array(expected, "float32")
     poison = memory.POISON_BYTE
-    return check._explain("n = 3", values, expected, values == expected, poison, 0, 0)
+    return check._wrong("n = 3", values, expected, values == expected, poison, 0, 0)
 
 
 POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
@@ -434,25 +447,24 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
 @pytest.mark.parametrize(
     ("error", "guard", "detail"),
     [
-        (CheckError(wrong([1, 2, 0], [1, 2, 3])), "values", "element 2 is the first: got"),
+        (wrong([1, 2, 0], [1, 2, 3]), "values", "element 2 is the first: got"),
         (
-            CheckError(wrong([1, POISON, 3], [1, 2, 3])),
+            wrong([1, POISON, 3], [1, 2, 3]),
             "poison",
             "1 of 3 elements are wrong; element 1",
         ),
-        (CheckError(wrong([1, np.nan, 3], [1, 2, 3])), "nan", "element 1 is the first: got"),
+        (wrong([1, np.nan, 3], [1, 2, 3]), "nan", "element 1 is the first: got"),
         (
-            CheckError("check a: the output has shape (2,), the reference (3,)"),
+            CheckError("check a: the output has shape (2,), the reference (3,)", "shape"),
             "shape",
             "shape (2,)",
         ),
         (
-            CheckError(
-                "check a: a kernel wrote outside its arrays.\n  empty(3 float32): 4 bytes after it were overwritten"
-            ),
+            check.outside(["empty(3 float32): 4 bytes after it were overwritten"], "a"),
             "zone",
-            "4 bytes after it",
+            "check a: a kernel wrote outside its arrays: empty(3 float32): 4 bytes after it",
         ),
+        (CheckError("guess saves too little.\nmore"), "values", "guess saves too little"),
         (
             CompileError(
                 "nvcc compilation of /tmp/x/kernel.cu failed\n[stderr:\n/tmp/x/kernel.cu(5): error: "
@@ -588,3 +600,11 @@ def test_what_is_kept_is_plain(chapter):
     exercises.keep(exercises.get("start/add", 1), "done")
     kept = json.loads(exercises.progress_file().read_text())
     assert kept == {"start/add 1": "done"}
+
+
+def test_columns_are_as_wide_as_they_look():
+    """A Chinese character takes two places."""
+    columns = [
+        padded(text, width) for text, width in (("ab", 5), ("ab", -5), ("中", 5), ("abc", 2))
+    ]
+    assert columns == ["ab   ", "   ab", "中   ", "abc"]

@@ -35,11 +35,11 @@ def test_what_the_files_of_an_example_import(monkeypatch):
     }
     assert lacks("start/first_kernel") == {}
     assert lacks("reduction/naive") == {"CuPy": "pip install cupy-cuda12x"}
-    # through torch_rival.py, which stands beside it; and graphs.py
-    assert set(lacks("llm/serving")) >= {"PyTorch", "cuda-bindings"}
-    assert "[graphs12]" in lacks("llm/serving")["cuda-bindings"]
+    # through rivals/torch_rival.py, and measure/graphs.py
+    assert set(lacks("llm/serving_rivals")) >= {"PyTorch", "cuda-bindings"}
+    assert "[graphs12]" in lacks("llm/serving_rivals")["cuda-bindings"]
     monkeypatch.setattr(libraries, "installed", lambda module: True)
-    assert lacks("llm/serving") == {}
+    assert lacks("llm/serving_rivals") == {}
 
 
 def test_a_module_of_a_package_that_is_not_there():

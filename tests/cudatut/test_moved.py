@@ -9,6 +9,7 @@ from cudatut import cli, failures
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 from cudatut.site import state
+from cudatut.site.moved import citations
 from cudatut.site.moved.report import moved
 
 PAGE = """---
@@ -145,6 +146,14 @@ def test_results_of_one_name(made):
     made.record(shows(facts("found", n=4), facts("found", n=5)))
     (one,) = rows(made.told())
     assert '`start/add#bench["n"].value` | 3 → 4 |' in one
+
+
+def test_a_sentence_may_begin_and_end_with_its_number():
+    line = "It ends. {{ a/b#c.d }} µs remain. Of these are {{ a/b#c.e }}. That is all."
+    assert [one.sentence for one in citations._cited(line, "p:1")] == [
+        "{{ a/b#c.d }} µs remain.",
+        "Of these are {{ a/b#c.e }}.",
+    ]
 
 
 def test_a_full_stop_between_braces_ends_no_sentence(made):

@@ -89,12 +89,12 @@ def test_schema_of_another_version(added):
     refused(recording.DamagedRecordingError, "schema is 2", "reads schema 1")
 
 
-@pytest.mark.parametrize("key", sorted(certificate._REQUIRED))
+@pytest.mark.parametrize("key", sorted(certificate.Certificate.__required_keys__))
 def test_metadata_lacking_something(added, key):
     notebook = added.notebook(NAME)
     del notebook["metadata"]["cudatut"][key]
     added.recorded(NAME, notebook)
-    refused(recording.DamagedRecordingError, f"its metadata has {key} = None")
+    refused(recording.DamagedRecordingError, f"of its metadata, {key} is missing")
 
 
 @pytest.mark.parametrize("when", ["yesterday", "", "2026-11-20T12:00:00", "2026-13-20T12:00+00:00"])
@@ -102,7 +102,7 @@ def test_a_date_that_is_none(added, when):
     notebook = added.notebook(NAME)
     notebook["metadata"]["cudatut"]["recorded_at"] = when
     added.recorded(NAME, notebook)
-    refused(recording.DamagedRecordingError, f"recorded_at is no time in UTC: '{when}'")
+    refused(recording.DamagedRecordingError, f"of its metadata, recorded_at is '{when}'")
 
 
 @pytest.mark.parametrize(
@@ -416,18 +416,67 @@ def test_every_has_all_that_can_be_read(added):
     assert [one.path for one in recording.every()] == [whole, slim]
 
 
+# --- the book's home -------------------------------------------------------------------------------
+
+
+def at_home(added, **metadata):
+    notebook = added.notebook(NAME)
+    own = notebook["metadata"]["cudatut"] | {
+        "instrument": {"numbers": {}, "files": {}},
+        "rivals": {},
+    }
+    notebook["metadata"]["cudatut"] = {
+        key: one for key, one in (own | metadata).items() if one is not None
+    }
+    added.recorded(NAME, notebook)
+    return recording.at_home(recording.require_good(NAME))
+
+
+def home(added, folder="nvidia-test"):
+    added.file(added.root.parent / "recordings" / "home.txt", f"{folder}\n")
+
+
+def test_a_book_without_a_home_takes_what_is_good(added):
+    assert recording.home() == ""
+    assert at_home(added, instrument=None, rivals=None, commit="1" * 40 + "-dirty").name == NAME
+
+
+def test_a_recording_of_the_home_gpu(added):
+    home(added)
+    assert recording.home() == "nvidia-test" and at_home(added).name == NAME
+    assert recording.orphans() == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "metadata", "why"),
+    [
+        ("nvidia-h200", {}, "is not of the book's GPU, nvidia-h200"),
+        ("nvidia-test", {"instrument": None}, "does not say which instrument measured it"),
+        ("nvidia-test", {"rivals": None}, "does not say the versions of its rivals"),
+        ("nvidia-test", {"commit": "1" * 40 + "-dirty"}, "was made from files that no commit has"),
+    ],
+)
+def test_the_published_book_wants_all_of_one_gpu_and_its_provenance(added, folder, metadata, why):
+    home(added, folder)
+    with pytest.raises(recording.UnfitRecordingError, match=why) as caught:
+        at_home(added, **metadata)
+    assert f"{MEND}`" in str(caught.value)
+
+
 # --- other GPUs ------------------------------------------------------------------------------------
 
 
 OTHER = "recordings/nvidia-other/start/add.json"
 
 
-def slim_refused(error, *parts, mend=f"{MEND} --slim` on the nvidia-other, or `git rm {OTHER}"):
-    with pytest.raises(error) as caught:
-        recording.on_other_gpus(NAME)
+def slim_refused(kind, *parts, mend=f"{MEND} --slim` on the nvidia-other, or `git rm {OTHER}"):
+    """No page shows it, and whoever asks hears why."""
+    assert recording.on_other_gpus(NAME) == []
+    (error,) = recording.of_other_gpus(NAME)
+    assert type(error) is kind
     for part in (OTHER, mend, *parts):
-        assert part in str(caught.value)
-    assert str(caught.value).count("\n") == 0
+        assert part in str(error)
+    assert str(error).count("\n") == 0
 
 
 def test_results_of_other_gpus(added):
@@ -479,7 +528,7 @@ def test_a_slim_one_that_was_edited(added):
 def test_a_slim_one_that_is_stale(added):
     added.slim(NAME)
     added.example(NAME, "# %% check\nprint(2)\n")
-    slim_refused(recording.UnfitRecordingError, f"examples/{NAME}.py changed")
+    slim_refused(recording.StaleRecordingError, f"examples/{NAME}.py changed")
 
 
 def test_a_slim_one_that_is_not_good(added):

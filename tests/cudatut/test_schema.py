@@ -1,7 +1,7 @@
 """JSON read by annotations: what fits, and how a message names what does not."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NotRequired, TypedDict
 
 import pytest
 
@@ -43,13 +43,42 @@ def test_dataclasses_are_made_and_the_rest_stays():
         ({"rows": [{"name": "a", "values": [], "note": 1}]}, "rows['a'].note is 1"),
         ({"named": {"x": float("nan")}}, "named['x'] is nan"),
         ({"named": {"x": "1"}}, "named['x'] is '1'"),
-        ({"named": {1: 1.0}}, "named is {1: 1.0}"),
+        ({"named": {1: 1.0}}, "named[1] is 1"),
         ({"named": {"x": LARGEST_INTEGER}}, f"named['x'] is {LARGEST_INTEGER}"),
     ],
 )
 def test_what_does_not_fit_is_named_by_its_path(change, said):
     with pytest.raises(Misfit) as caught:
         reader(Sheet)(GOOD | change)
+    assert str(caught.value) == said
+
+
+Even = Annotated[int, lambda number: number % 2 == 0]
+Pair = TypedDict("Pair", {"from": Even, "to": NotRequired[Even | None]})
+Pairs = dict[Annotated[str, str.islower], list[Pair]]
+
+
+def test_a_dictionary_stays_one_and_its_values_obey_their_rules():
+    assert reader(Pairs)({"a": [{"from": 2, "to": None}, {"from": 4}], "b": []}) == {
+        "a": [{"from": 2, "to": None}, {"from": 4}],
+        "b": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ({"a": [], "B": []}, "['B'] is 'B'"),
+        ({"a": [{}]}, "['a'][0].from is missing"),
+        ({"a": [{"from": 2}, {"from": 3}]}, "['a'][1].from is 3"),
+        ({"a": [{"from": 2, "to": 3}]}, "['a'][0].to is 3"),
+        ({"a": {"from": 2}}, "['a'] is {'from': 2}"),
+        ({"a": [{"from": "2"}]}, "['a'][0].from is '2'"),
+    ],
+)
+def test_what_breaks_a_rule_is_named_by_its_path(pairs, said):
+    with pytest.raises(Misfit) as caught:
+        reader(Pairs)(pairs)
     assert str(caught.value) == said
 
 

@@ -57,12 +57,10 @@ def test_the_header_gives_them(book):
         ("ncu", "1111 (128, 32) 1024"),
     ],
 )
-def test_a_tool_sees_its_own(book, monkeypatch, capsys, tool, says):
+def test_a_tool_sees_its_own(book, monkeypatch, as_a_script, capsys, tool, says):
     opened = []
     monkeypatch.setattr(watched, "activate", lambda: opened.append(tool))
     monkeypatch.setenv("CUDATUT_TOOL", tool)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
     main = sys.modules["__main__"]
     watched.main([str(example(book, SIZES))])
     assert capsys.readouterr().out == says + "\n"
@@ -71,25 +69,22 @@ def test_a_tool_sees_its_own(book, monkeypatch, capsys, tool, says):
     assert opened == (["memcheck"] if tool == "memcheck" else [])
 
 
-def test_a_file_is_run_as_a_script_of_its_own(book, monkeypatch, capsys, tmp_path):
+def test_a_file_is_run_as_a_script_of_its_own(book, monkeypatch, as_a_script, capsys, tmp_path):
     monkeypatch.setattr(watched, "activate", lambda: None)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "x.py"  # no example, and no header
+    (tmp_path / "beside_x.py").write_text("WHERE = 'beside it'\n")
     path.write_text(
-        "import sys\nprint(__name__, sys.argv == [__file__], sys.path[0])\nsys.exit(0)\n"
+        "import sys, beside_x\nprint(__name__, sys.argv == [__file__], beside_x.WHERE)\nsys.exit(0)\n"
     )
     watched.main([str(path), str(path)])
-    assert capsys.readouterr().out == f"__main__ True {tmp_path}\n" * 2
+    assert capsys.readouterr().out == "__main__ True beside it\n" * 2
     path.write_text("raise SystemExit(3)\n")
     with pytest.raises(SystemExit):
         watched.main([str(path)])
 
 
-def test_an_error_is_shown_at_its_line(book, monkeypatch):
+def test_an_error_is_shown_at_its_line(book, monkeypatch, as_a_script):
     monkeypatch.setattr(watched, "activate", lambda: None)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
     path = example(book, "{n: [10, 5]}", "# %% a\nn = 10\n\nassert n == 10, n\n")
     with pytest.raises(AssertionError, match="5") as caught:

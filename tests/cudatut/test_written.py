@@ -153,10 +153,10 @@ def test_a_name_of_no_cell_is_left_alone():
 
 def test_files_that_are_named():
     code = {
-        "a": CT + 'k = ct.Kernel("part/file.cu", "k")\nm = ct.shared("part/module")',
+        "a": CT + 'k = ct.Kernel("part/file.cu", "k")',
         "b": 'ct.Kernel("extern { int x; }", "k")\nfor f in x:\n    ct.Kernel("part/other.cu", "k")',
     }
-    assert Code(code).files == {"part/file.cu", "part/module.py"}
+    assert Code(code).files == {"part/file.cu"}
 
 
 # --- claims -------------------------------------------------------------------------------------------

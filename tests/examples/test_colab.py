@@ -23,6 +23,8 @@ def notebooks():
 
 def wrong(path, example):
     """What is wrong with what a notebook asks Colab for; None where nothing is."""
+    if path is None:
+        return f"{example.name} has no recording"
     metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
     asked, requires = metadata["colab"].get("gpuType"), example.requires
     able = asked is None or supports(runs_on.COLAB[asked], requires)

@@ -120,7 +120,7 @@ def test_a_kept_result_that_is_cut_short_does_not_do(bench):
 
 def test_a_header_that_the_key_does_not_know_is_an_error(bench):
     """As where the compiler looks for headers in a place that this search does not know."""
-    (bench.root / "reads").write_text(str(ROOT / "examples/gemm/edges.cuh"))
+    (bench.root / "reads").write_text(str(ROOT / "examples/gemm/ladder/edges.cuh"))
     with pytest.raises(AssertionError, match=r"does not know of .*edges\.cuh"):
         bench()
     (bench.root / "reads").write_text("/usr/include/stdio.h")
@@ -128,6 +128,5 @@ def test_a_header_that_the_key_does_not_know_is_an_error(bench):
 
 
 def test_the_books_headers_are_found(compiler):
-    folders = (ROOT / "examples" / "gemm", ROOT / "examples")
-    found = compiler.included('#include "tma.cu"\n', folders)
-    assert os.path.join("examples", "gemm", "edges.cuh") in found
+    found = compiler.included('#include "gemm/ladder/tma.cu"\n', (ROOT / "examples",))
+    assert os.path.join("examples", "gemm", "ladder", "edges.cuh") in found

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from cudatut import catalog, exercises
+from cudatut.errors import CudatutError
 from cudatut.rules import exercises as exercises_rules
 from cudatut.rules import kernels
 
@@ -256,6 +257,18 @@ def test_the_notebook_for_colab_is_up_to_date(chapter) -> None:
 
 
 def test_no_notebook_is_left_behind() -> None:
-    known = {f"{chapter}{catalog.EXERCISES}" for chapter in exercises.chapters()}
+    """What begins a chapter's exercises on Colab: one for the pages of each language, and no other."""
+    chapters = map(catalog.ChapterFiles, exercises.chapters())
+    known = {one.exercises_notebook(lang) for one in chapters for lang in catalog.LANGUAGES}
     for path in EXAMPLES.rglob("*.ipynb"):
-        assert catalog.name_of(path) in known, f"{catalog.shown(path)} has no exercises: remove it"
+        assert path in known, f"{catalog.shown(path)} has no exercises: remove it"
+
+
+def test_a_ruff_that_cannot_look_is_told_in_its_words(monkeypatch, tmp_path):
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no such rule >&2\nexit 2\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    some = exercises.of_chapter("start/errors")[:1]
+    with pytest.raises(CudatutError, match="ruff cannot look for undefined names: no such rule$"):
+        exercises_rules.undefined(some)

@@ -5,12 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from cudatut.book.gemm import tuner
+from cudatut.book.gemm.ladder import autotuning_space as SPACE
 from cudatut.errors import CheckError, KernelCompileError
-from cudatut.gpu import bench, ladder
+from cudatut.gpu import bench
 from cudatut.results import Benchmark, Resources, Row
-
-SPACE = ladder.shared("gemm/autotuning_space")
-tuner = ladder.shared("gemm/tuner")
 
 
 def test_the_space_is_pruned_rule_by_rule():
@@ -126,7 +125,7 @@ def fake_candidate(name, us, wrong="never", spills=0, code=None):
 
 
 class FakeSpace:
-    name, requires, files, axes = "toy", "sm_80", ("gemm/final.cu",), ("m", "n", "k")
+    name, requires, files, axes = "toy", "sm_80", ("gemm/ladder/final.cu",), ("m", "n", "k")
     sizes = ({"m": 64, "n": 64, "k": 64},)
 
     def __init__(self, *candidates):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import random
 import sys
 import time
@@ -11,7 +12,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 
+import beside_load
+import dealt
 import pytest
+import shards
+from pairwise import pairs, pairwise
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU = ROOT / "tests" / "gpu"
@@ -47,16 +52,6 @@ def test_is_skipped():
 
 
 @pytest.fixture
-def gpu(monkeypatch):
-    """The modules dealt and shards."""
-    monkeypatch.syspath_prepend(str(GPU))
-    import dealt
-    import shards
-
-    return dealt, shards
-
-
-@pytest.fixture
 def tree(tmp_path):
     """A checkout with tests of its own in tests/gpu."""
     folder = tmp_path / "tree" / "tests" / "gpu"
@@ -67,16 +62,15 @@ def tree(tmp_path):
     return tmp_path / "tree"
 
 
-def run(shards, tree, folder, jobs=3, limit=60, **plan):
+def run(tree, folder, jobs=3, limit=60, **plan):
     plan = {"files": ["test_*.py"], "seed": 3, "batch": 4} | plan
     processes = shards.Processes(plan, folder, "x", tree)
     whole = shards.run(processes, jobs, limit, tick=0.05)
     return whole, shards.read(processes.report), processes.log.read_text()
 
 
-def test_each_test_runs_once_and_failures_are_told(gpu, tree, tmp_path, capsys):
-    shards = gpu[1]
-    whole, found, log = run(shards, tree, tmp_path)
+def test_each_test_runs_once_and_failures_are_told(tree, tmp_path, capsys):
+    whole, found, log = run(tree, tmp_path)
     assert whole and found.collected == 2 * (30 + 8 + 2), log
     times = Counter(line["test"].replace("tests/gpu/", "") for line in found.runs)
     assert len(times) == found.collected and set(times.values()) == {1}
@@ -89,44 +83,42 @@ def test_each_test_runs_once_and_failures_are_told(gpu, tree, tmp_path, capsys):
     assert "75 passed, 2 skipped, 3 failed, 0 did not run" in said and "seven is wrong" in said
 
 
-def test_what_compares_times_is_left_to_one_process(gpu, tree, tmp_path):
-    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, alone=True)
+def test_what_compares_times_is_left_to_one_process(tree, tmp_path):
+    _, found, log = run(tree, tmp_path, jobs=1, alone=True)
     assert {line["test"].rpartition("::")[2] for line in found.runs} == {"test_times"}, log
 
 
-def test_a_test_runs_again_right_after_itself(gpu, tree, tmp_path):
+def test_a_test_runs_again_right_after_itself(tree, tmp_path):
     """It is set up each time, also where no other ran in between."""
     test = "tests/gpu/test_two.py::test_many[3]"
-    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, names=[test], repeat=5)
+    _, found, log = run(tree, tmp_path, jobs=1, names=[test], repeat=5)
     assert [(line["test"], line["outcome"]) for line in found.runs] == [(test, "passed")] * 5, log
 
 
-def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
-    shards = gpu[1]
+def test_what_did_not_run_in_time_is_a_failure(tree, tmp_path, capsys):
     slow = (
         (tree / "tests/gpu/test_two.py").read_text().replace("assert n != 7", "time.sleep(900)  #")
     )
     (tree / "tests/gpu/test_two.py").write_text(slow)
     begun = time.monotonic()
     for limit in (4, 20, 100):  # a busy machine needs longer until it has found the tests
-        whole, found, _ = run(shards, tree, tmp_path, limit=limit)
+        whole, found, _ = run(tree, tmp_path, limit=limit)
         if found.collected:
             break
     assert not whole and time.monotonic() - begun < 900 and len(found.tests) < found.collected
     assert not shards.told("x", found, 1.0, 0) and " did not run" in capsys.readouterr().out
 
 
-def test_one_case_of_each_function(gpu, tree, tmp_path):
-    plan = {"one_each": True, "whole": ["test_two.py"], "half": [0, 1]}
-    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, **plan)
+def test_one_case_of_each_function(tree, tmp_path):
+    plan = {"cases": 1, "whole": ["test_two.py"], "half": [0, 1]}
+    _, found, log = run(tree, tmp_path, jobs=1, **plan)
     names = [name.removeprefix("tests/gpu/") for name in found.tests]
     assert sum(name.startswith("test_two") for name in names) == 40, log
-    of_one = {gpu[0].function_of(n).partition("::")[2] for n in names if n.startswith("test_one")}
+    of_one = {dealt.function_of(n).partition("::")[2] for n in names if n.startswith("test_one")}
     assert len([n for n in names if n.startswith("test_one")]) == len(of_one) == 4
 
 
-def test_batches_are_the_same_everywhere_and_others_with_another_seed(gpu):
-    dealt = gpu[0]
+def test_batches_are_the_same_everywhere_and_others_with_another_seed():
     tests = [(f"a.py::test[{i}]", "") for i in range(20)] + [
         (f"b.py::t[{i}]", "g") for i in range(7)
     ]
@@ -137,16 +129,29 @@ def test_batches_are_the_same_everywhere_and_others_with_another_seed(gpu):
     assert sorted(map(len, cut)) == [4, 4, 4, 4, 4, 7]
 
 
-def test_halves_have_all_functions(gpu):
-    dealt = gpu[0]
+def test_halves_have_all_functions():
     names = [f"a.py::f{i}[{n}]" for i in range(40) for n in range(5)]
-    drawn = dealt.one_of_each(names, 3, ())
+    drawn = dealt.some_of_each(names, 3)
     assert {dealt.function_of(name) for name in drawn} == {f"a.py::f{i}" for i in range(40)}
-    assert len(drawn) == 40 and drawn != dealt.one_of_each(names, 4, ())
+    assert len(drawn) == 40 and drawn != dealt.some_of_each(names, 4)
+    more = dealt.some_of_each(names, 3, most=3)
+    assert len(more) == 120 and drawn < more and len(dealt.some_of_each(names, 3, most=9)) == 200
 
 
-def test_every_file_of_tests_gpu_is_in_one_shard(gpu):
-    shards = gpu[1]
+def test_each_name_among_parameters_has_a_case():
+    """Of a rung, say; numbers need none."""
+    rungs = "naive", "tiles", "wgmma", "tma", "final"
+    words = {f"a.py::f[{r}-{n}]": {("rung", r)} for r in rungs for n in range(4)}
+    words |= {f"a.py::g[{n}]": set() for n in range(9)}
+    drawn = dealt.some_of_each(list(words), 3, most=2, words=words)
+    assert set().union(*(words[name] for name in drawn)) == {("rung", r) for r in rungs}
+    assert sum(name.startswith("a.py::g") for name in drawn) == 2
+    assert 5 <= sum(name.startswith("a.py::f") for name in drawn) <= 6
+    item = SimpleNamespace(callspec=SimpleNamespace(params={"rung": "tma", "n": 3}))
+    assert dealt.words_of(item) == {("rung", "tma")} and not dealt.words_of(SimpleNamespace())
+
+
+def test_every_file_of_tests_gpu_is_in_one_shard():
     for path in GPU.glob("test_*.py"):
         of = [
             n for n, some in shards.SHARDS.items() if any(fnmatch(path.name, one) for one in some)
@@ -154,8 +159,7 @@ def test_every_file_of_tests_gpu_is_in_one_shard(gpu):
         assert len(of) == 1, f"{path.name} is in {of}: every file belongs to one shard"
 
 
-def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
-    shards = gpu[1]
+def test_what_passed_is_not_run_again(tree, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shards, "SHARDS", {"few": ("test_two.py",)})
     monkeypatch.setattr(shards, "NAMES", ("few",))
     arguments = ["few", "--jobs", "2", "--out", str(tmp_path), "--limit", "60"]
@@ -170,14 +174,55 @@ def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
     assert "40 had passed before" in capsys.readouterr().out
 
 
-def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
-    import beside_load
+def test_kernels_of_what_passed_before_stay_in_the_report(tree, tmp_path, monkeypatch):
+    """A survey that goes on knows all kernels, of each what was found last."""
+    monkeypatch.setattr(shards, "SHARDS", {"few": ("test_two.py",)})
+    monkeypatch.setattr(shards, "NAMES", ("few",))
+    passed = {
+        "test": "tests/gpu/test_two.py::test_gone",
+        "outcome": "passed",
+        "seconds": 1.0,
+        "pid": 1,
+    }
+    kernel = {"kernel": "k", "files": ["x.cu"], "code": "1", "compiled": 2.0, "pid": 1}
+    report = tmp_path / "report-few.jsonl"
+    report.write_text("".join(json.dumps(line) + "\n" for line in (kernel, passed)))
+    shards.main(["few", "--out", str(tmp_path), "--limit", "60", "--resume"], tree)
+    assert shards.read(report).kernels == {"k": kernel}
 
+
+def test_what_a_process_of_a_test_compiles_is_that_tests(tmp_path, monkeypatch):
+    from cudatut.gpu import kernel
+
+    for name in ("__init__", "__call__"):
+        monkeypatch.setattr(kernel.Kernel, name, getattr(kernel.Kernel, name))
+    monkeypatch.setenv(dealt.NOTE_IN, "")
+    said = []
+    kernels = dealt.Kernels(lambda **facts: said.append(facts))
+    noted = Path(os.environ[dealt.NOTE_IN])
+    assert kernels.taken() == {"kernels": [], "compiling": 0.0}
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and said == [
+        {"kernel": "k", "files": ["x.cu"], "code": "1"}
+    ]
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and len(said) == 1, "told once"
+    assert kernels.taken()["kernels"] == []
+
+
+def test_uneven_shards_are_woven_cases_of_others():
+    for name, files in shards.UNEVEN.items():
+        plan = shards.plan_of(name, 1)
+        assert plan["uneven"] and plan["cases"] and plan["words"] and plan["files"] == files
+        assert set(files) <= {one for some in shards.SHARDS.values() for one in some}
+
+
+def test_what_runs_many_times_is_there_and_its_failures_are_told(capsys):
     for names in beside_load.CANDIDATES.values():
         for name in names:
             file, _, function = name.partition("::")
             assert f"def {function}(" in (GPU / file).read_text(encoding="utf-8"), name
-    shards, runs = gpu[1], [{"test": "t.py::a", "outcome": "passed"}] * 5
+    runs = [{"test": "t.py::a", "outcome": "passed"}] * 5
     assert beside_load.told("good", shards.Found(runs=runs), 5)
     assert not beside_load.told("few", shards.Found(runs=runs), 6)
     failed = [*runs, {"test": "t.py::a", "outcome": "failed", "text": "one is wrong"}]
@@ -186,9 +231,7 @@ def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
     assert "each run 6 to 6 times" in said and "one is wrong" in said
 
 
-def test_pairs_leave_out_no_pair(gpu):
-    from pairwise import pairs, pairwise
-
+def test_pairs_leave_out_no_pair():
     axes = [list(range(15)), "abc", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [False, True]]
     found = pairs(*axes)
     assert found == pairs(*axes) and 15 * 7 <= len(found) < 130 < 15 * 3 * 7 * 2
@@ -229,29 +272,39 @@ def as_on_a_gpu(monkeypatch, compiler, tmp_path):
     return kernel, KernelCompileError
 
 
-def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, monkeypatch):
+def test_kernels_that_a_test_compiles_or_launches_are_noted(as_on_a_gpu, monkeypatch):
     import cudatut as ct
 
     kernel, error = as_on_a_gpu
-    before = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)  # at an import
+    before = kernel.Kernel(
+        "llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False
+    )  # at an import
     monkeypatch.setitem(vars(ct), "compile_ahead", None)
-    notes, said = gpu[0].Kernels(at_once=True), []
+    said = []
 
     def say(**facts):
         said.append(facts)
 
+    notes = dealt.Kernels(say, at_once=True)
     before()
-    assert notes.taken(say)["kernels"] == [] and not said
-    first = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)
-    taken = notes.taken(say)
+    assert notes.taken()["kernels"] == [] and not said
+    first = kernel.Kernel("llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False)
+    taken = notes.taken()
     (key,) = taken["kernels"]
-    assert json.loads(key) == ["llm/merge.cu", "merge", {}, [], "sm_90"] and taken["compiling"] >= 0
+    assert (
+        json.loads(key) == ["llm/kernels/attention/merge.cu", "merge", {}, [], "sm_90"]
+        and taken["compiling"] >= 0
+    )
     (fact,) = said
-    assert fact["kernel"] == key and "llm/merge.cu" in fact["files"] and len(fact["code"]) == 64
+    assert (
+        fact["kernel"] == key
+        and "llm/kernels/attention/merge.cu" in fact["files"]
+        and len(fact["code"]) == 64
+    )
     with pytest.raises(error):
         kernel.Kernel("__global__ void k() { x; }", "k", arch="sm_90", load=False)
     first()
-    taken = notes.taken(say)
+    taken = notes.taken()
     assert key in taken["kernels"] and len(taken["kernels"]) == 2, (
         "launched, and not compiled again"
     )
@@ -259,7 +312,7 @@ def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, mo
     assert kernel.compile_ahead([("a.cu", "k")]) == ct.compile_ahead([("a.cu", "k")]) == {}
 
 
-def test_a_kernel_is_compiled_by_one_process_at_a_time(gpu, monkeypatch, tmp_path):
+def test_a_kernel_is_compiled_by_one_process_at_a_time(monkeypatch, tmp_path):
     from cudatut.gpu import cubins
 
     running, most = [], []
@@ -272,7 +325,7 @@ def test_a_kernel_is_compiled_by_one_process_at_a_time(gpu, monkeypatch, tmp_pat
         return source.encode()
 
     monkeypatch.setattr(cubins, "compiled", compiled)
-    gpu[0].share_compiling(tmp_path)
+    dealt.share_compiling(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         found = list(
             pool.map(lambda i: cubins.compiled(f"k{i % 2}", "nvcc", arch="sm_90"), range(8))

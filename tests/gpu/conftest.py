@@ -1,17 +1,11 @@
 """Tests that need a GPU: skipped with the reason where there is none, failed where one was promised."""
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
+import zones
 
 import cudatut as ct
-
-sys.path.insert(0, str(Path(__file__).parent))  # what the tests share lies beside them
-
-
-import zones
 
 zones.watch()
 
@@ -24,6 +18,14 @@ def nothing_beside_arrays_is_written(request):
     found = zones.damaged()
     if found and not request.node.get_closest_marker("writes_outside"):
         pytest.fail("a kernel wrote outside its arrays:\n  " + "\n  ".join(found), pytrace=False)
+
+
+@pytest.fixture
+def path_of_tests(pytestconfig, monkeypatch):
+    """Processes that a test starts find the modules that tests share."""
+    folders = [str(folder) for folder in pytestconfig.getini("pythonpath")]
+    known = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [*folders, known])))
 
 
 def pytest_collection_modifyitems(items):

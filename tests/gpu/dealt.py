@@ -24,6 +24,7 @@ import pytest
 
 BATCH = 12  # tests that a process takes at once: those of one file, so that they share its fixtures
 TEXT = 8000  # characters that are kept of a failure
+NOTE_IN = "CUDATUT_NOTE_KERNELS"
 
 
 def pytest_addoption(parser):
@@ -46,6 +47,12 @@ def draw_key(seed: int, *words: object) -> str:
     return hashlib.sha256(repr((seed, *words)).encode()).hexdigest()
 
 
+def words_of(item) -> set[tuple[str, str]]:
+    """The parameters of a test that are strings, each with its value."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return {(name, value) for name, value in parameters.items() if isinstance(value, str)}
+
+
 def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[list[str]]:
     """Names of tests in an order drawn by a seed, cut into batches; whole groups (the second words) stay together, first.
 
@@ -65,12 +72,31 @@ def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[
     return cut[True] + cut[False]
 
 
-def one_of_each(names: list[str], seed: int, whole: tuple[str, ...]) -> set[str]:
-    """Of each test function one case, drawn by the seed; of the files in `whole` all."""
+def some_of_each(
+    names: list[str],
+    seed: int,
+    whole: tuple[str, ...] = (),
+    most: int = 1,
+    words: dict[str, set] | None = None,
+) -> set[str]:
+    """Of each test function `most` cases or all it has, drawn by the seed; of the files in `whole` all.
+
+    words: by a test's name, those of its parameters that are names themselves: of a kernel, a rung, a type. Each gets a case
+    of its own function, beyond the `most` where need be.
+    """
     cases: dict[str, list[str]] = defaultdict(list)
     for name in names:
         cases[function_of(name)].append(name)
-    drawn = {min(some, key=lambda name: draw_key(seed, name)) for some in cases.values()}
+    drawn = set()
+    for some in cases.values():
+        some = sorted(some, key=lambda name: draw_key(seed, name))
+        drawn.update(some[:most])
+        seen = set().union(*((words or {}).get(name, set()) for name in some[:most]))
+        for name in some[most:]:
+            own = (words or {}).get(name, set())
+            if own - seen:
+                drawn.add(name)
+                seen |= own
     return drawn | {name for name in names if name.partition("::")[0].endswith(whole)}
 
 
@@ -93,7 +119,7 @@ class Queue:
 
 
 class Dealt:
-    """plan: files (patterns), alone (True, False), one_each, half, names (or null), done (names), seed, queue, report,
+    """plan: files (patterns), alone (True, False), cases (of each function), words (each name among parameters has a case), half, uneven (see uneven.py), names (or null), done (names), seed, queue, report,
     batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them), at_once (see `Kernels`), apart (each process compiles for itself), kept_by_pycuda, draw
     (how many of the tests, at most, of each name).
     """
@@ -106,13 +132,19 @@ class Dealt:
         ]  # functions, with all cases
         self.items: dict[str, pytest.Item] = {}
         # Before the tests are imported, which may make kernels.
-        self.kernels = Kernels(plan.get("at_once", False)) if plan.get("kernels") else None
+        self.kernels = (
+            Kernels(self.say, plan.get("at_once", False)) if plan.get("kernels") else None
+        )
         self.started = 0.0
 
         if plan.get("kept_by_pycuda"):
             leave_to_pycuda()
         elif not plan.get("apart"):
             share_compiling(Path(tempfile.gettempdir(), f"cudatut-locks-{os.getuid()}"))
+        if plan.get("uneven"):
+            import uneven
+
+            uneven.begin()
 
     def say(self, **facts) -> None:
         line = json.dumps({**facts, "pid": os.getpid()}, ensure_ascii=False) + "\n"
@@ -124,12 +156,15 @@ class Dealt:
     def pytest_collection_modifyitems(self, session, items):
         self.items = {item.nodeid: item for item in items if self.wanted(item)}
         names = list(self.items)
-        if self.plan.get("one_each"):
-            names = one_of_each(names, self.plan["seed"], tuple(self.plan.get("whole", ())))
+        if most := self.plan.get("cases"):
+            whole = tuple(self.plan.get("whole", ()))
+            words = {name: words_of(self.items[name]) for name in names}
+            words = words if self.plan.get("words") else None
+            names = some_of_each(names, self.plan["seed"], whole, most, words)
             part, parts = self.plan.get("half", (0, 1))
             names = [n for n in sorted(names) if int(draw_key(0, n), 16) % parts == part]
         if most := self.plan.get("draw"):
-            names = self.some_of_each(names, most)
+            names = self.drawn(names, most)
         names = [name for name in names if name not in set(self.plan.get("done", ()))]
         tests = [(name, self.group(self.items[name])) for name in names]
         rounds = range(self.plan.get("repeat", 1))
@@ -152,7 +187,7 @@ class Dealt:
             "alone", False
         )
 
-    def some_of_each(self, names: list[str], most: int) -> list[str]:
+    def drawn(self, names: list[str], most: int) -> list[str]:
         """Of the tests of each name in the plan at most so many, drawn by the seed, none that takes much memory."""
         small = [name for name in names if not is_large(self.items[name])]
         drawn = set()
@@ -212,7 +247,7 @@ class Dealt:
             facts["text"] = str(report.longrepr[-1] if report.longrepr else "")[:300]
         if self.kernels:
             facts |= {"large": is_large(item)}
-            facts |= self.kernels.taken(self.say)
+            facts |= self.kernels.taken()
         self.say(**facts)
         if report.failed and context_is_lost():
             self.say(lost=item.nodeid)
@@ -264,19 +299,32 @@ def context_is_lost() -> bool:
     return False
 
 
+def note_in(file: Path) -> None:
+    """Note the kernels of this process there, for the test that has started it."""
+
+    def say(**facts) -> None:
+        with open(file, "a", encoding="utf-8") as to:
+            to.write(json.dumps(facts) + "\n")
+
+    Kernels(say, at_once=True)
+
+
 class Kernels:
     """What the tests compile and launch: of each kernel its file, name, flags, and the digest of its code.
 
-    at_once: what would be compiled ahead is compiled when it is used.
+    say: is told of each kernel that is new, as soon as it is there. at_once: what would be compiled ahead is compiled when
+    it is used.
     """
 
-    def __init__(self, at_once: bool = False):
+    def __init__(self, say, at_once: bool = False):
         import cudatut as ct
         from cudatut.errors import KernelCompileError
         from cudatut.gpu import kernel
 
+        self.say = say
+        self.of_others = Path(tempfile.mkdtemp(prefix="kernels-")) / "noted"
+        os.environ[NOTE_IN] = str(self.of_others)  # for processes that a test starts
         self.used: set[str] = set()
-        self.new: dict[str, dict] = {}
         self.told: set[str] = set()
         self.compiling = 0.0
         made, launched, noted = kernel.Kernel.__init__, kernel.Kernel.__call__, self
@@ -312,7 +360,10 @@ class Kernels:
         files = catalog.with_includes(kernel._path) if kernel._path else _included(kernel._source)
         root = paths.examples_dir()
         return {
-            "files": sorted(catalog.relative(file, root) for file in files),
+            # The package has kernels of its own: its probes.
+            "files": sorted(
+                catalog.relative(file, root) for file in files if file.is_relative_to(root)
+            ),
             "code": code.digest(kernel.cubin, kernel.symbol),
         }
 
@@ -320,12 +371,15 @@ class Kernels:
         self.used.add(key)
         if key not in self.told:
             self.told.add(key)
-            self.new[key] = fact()
+            self.say(kernel=key, **fact())
 
-    def taken(self, say) -> dict:
-        """What the report says of a test; of each kernel that is new, `say` says it once."""
-        for key, fact in self.new.items():
-            say(kernel=key, **fact)
+    def taken(self) -> dict:
+        """What the report says of a test, with what processes have noted that it started."""
+        if self.of_others.exists():
+            for line in self.of_others.read_text(encoding="utf-8").splitlines():
+                said = json.loads(line)
+                self.note(said.pop("kernel"), lambda said=said: said)
+            self.of_others.unlink()
         used, seconds = sorted(self.used), round(self.compiling, 3)
-        self.used, self.new, self.compiling = set(), {}, 0.0
+        self.used, self.compiling = set(), 0.0
         return {"kernels": used, "compiling": seconds}

@@ -1,9 +1,8 @@
 """Planted kernel faults: each is a wrong kernel, how it is launched, and what has to notice it.
 
-`python tests/gpu/kernel_faults.py NAME` launches one of them and checks its output: that is what the sanitizers watch.
+`launch` runs one of them and checks its output: that is what the sanitizers watch.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -135,8 +134,9 @@ def _overflow(kernel: ct.Kernel) -> None:
 
 CONTROL = Fault("control: nothing wrong", "", _HEAD + "  if (i < n) out[i] = 2 * x[i];\n}", _map())
 
-if __name__ == "__main__":
-    (fault,) = (f for f in [*FAULTS, CONTROL] if f.name == sys.argv[1])
+
+def launch(name: str) -> None:
+    (fault,) = (f for f in [*FAULTS, CONTROL] if f.name == name)
     try:
         fault.run(ct.Kernel(fault.source, "k"))
     except (ct.CheckError, Exception) as error:  # the sanitizer's report is what counts here

@@ -5,7 +5,8 @@
 
 Every test belongs to one of `SHARDS`, or compares times (`pytest.mark.alone`) and belongs to the shard `alone`: one process,
 with nothing beside it. `together-1` and `together-2` import all modules of all parts into one process and run one case of
-each test, and every case of `WHOLE`.
+each test, and every case of `WHOLE`. Those of `UNEVEN` run some cases of each test once more, with kernels whose warps wait
+now and then and whose shared memory holds random words when they begin, so that a missing barrier shows.
 
 Prints what failed and what was slow. The folder `--out` gets report-<shard>.jsonl as tests end, a line each (`dealt.py` says
 what is in it), and report-<shard>.json. With --resume what passed in such a report is not run again. Ends with 1 where a test
@@ -33,6 +34,8 @@ SHARDS = {
         *("test_faults.py", "test_initcheck_tma.py", "test_tracing.py", "test_work.py"),
     ),
     "gemm": ("test_gemm.py", "test_sgemm.py", "test_tuning.py"),
+    "launchers": ("test_launchers.py",),
+    "watched": ("test_launchers_watched.py",),
     "llm-products": (
         *("test_llm_backend.py", "test_llm_fused.py", "test_llm_gemv.py", "test_llm_linear*.py"),
         "test_llm_products.py",
@@ -43,14 +46,23 @@ SHARDS = {
             "test_llm_decode.py",
             "test_llm_flash*.py",
             "test_llm_norms.py",
+            "test_llm_overlap.py",
         ),
         *("test_llm_rope.py", "test_llm_sampling.py", "test_llm_softmax.py"),
     ),
     "tensor": ("test_tensor_*.py",),
 }
 # What starts processes of its own imports nothing into that of the tests.
-IN_PROCESS = tuple(one for name, files in SHARDS.items() if name != "programs" for one in files)
+IN_PROCESS = tuple(
+    one for name, files in SHARDS.items() if name not in ("programs", "watched") for one in files
+)
 WHOLE = ("test_llm_backend.py", "test_tensor_scoreboard.py")  # they import modules while they run
+# Run once more with warps that wait now and then (uneven.py), some cases of each function.
+UNEVEN = {
+    "uneven-llm": (*SHARDS["llm-products"], *SHARDS["llm-rows"]),
+    "uneven-tensor": SHARDS["tensor"],
+}
+UNEVEN_CASES = 3
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_ROUNDS = 8  # of processes, where tests end those that run them
 
@@ -61,12 +73,20 @@ def plan_of(shard: str, seed: int) -> dict:
         return {"files": ["test_*.py"], "alone": True, "seed": seed}
     if shard in ("together-1", "together-2"):
         half = (int(shard[-1]) - 1, 2)
-        kept = {"one_each": True, "whole": WHOLE, "half": half, "batch": 1}
+        kept = {"cases": 1, "whole": WHOLE, "half": half, "batch": 1}
         return {"files": IN_PROCESS, "seed": seed, **kept}
+    if shard in UNEVEN:
+        return {
+            "files": UNEVEN[shard],
+            "seed": seed,
+            "cases": UNEVEN_CASES,
+            "words": True,
+            "uneven": True,
+        }
     return {"files": SHARDS[shard], "seed": seed}
 
 
-NAMES = (*SHARDS, "alone", "together-1", "together-2")
+NAMES = (*SHARDS, *UNEVEN, "alone", "together-1", "together-2")
 
 
 def jobs_of(shard: str, jobs: int) -> int:
@@ -268,6 +288,9 @@ def main(arguments: list[str] | None = None, tree: Path = ROOT) -> int:
         good = told(shard, found, seconds, len(done)) and good
         for line in before.runs:  # for the next that resumes
             if line["outcome"] != "failed":
+                processes.say(**line)
+        for line in before.kernels.values():
+            if line["kernel"] not in found.kernels:
                 processes.say(**line)
         whole = {
             "shard": shard,

@@ -168,9 +168,9 @@ def test_try_by_the_name_of_the_part(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ladder", "name"), [("matmul", "basics/thread_tile/two_columns"), ("gemm", "gemm/block_tiles_strided"),
-                         ("gemm", "gemm/vectorized_unturned"), ("tensor", "tensor/mma_sync"),
-                         ("tensor", "tensor/two_consumers")],
+    ("ladder", "name"), [("matmul", "basics/thread_tile/two_columns"), ("gemm", "gemm/block_tiles/block_tiles_strided"),
+                         ("gemm", "gemm/vectorized/vectorized_unturned"), ("tensor", "tensor/ladder/mma_sync"),
+                         ("tensor", "tensor/ladder/two_consumers")],
 )  # fmt: skip
 def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
     shutil.copy(paths.examples_dir() / f"{name}.cu", tmp_path / "mine.cu")
@@ -178,7 +178,7 @@ def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
 
 
 def test_try_says_what_a_kernel_does_not_claim(tmp_path):
-    text = (paths.examples_dir() / "tensor/wmma.cu").read_text()
+    text = (paths.examples_dir() / "tensor/ladder/wmma.cu").read_text()
     (tmp_path / "mine.cu").write_text(text.replace("tile=", "multiples=1x8x64 tile="))
     out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", "tensor", "mine.cu"))
     assert "not checked: mine takes only multiples of 64 for k, not 1 x 8 x 8" in out

@@ -1,7 +1,5 @@
 """Every planted fault is caught by what `kernel_faults.py` says catches it."""
 
-from pathlib import Path
-
 import kernel_faults as faults
 import pytest
 
@@ -30,23 +28,24 @@ def test_check_notices(fault):
         fault.run(ct.Kernel(fault.source, "k"))
 
 
-def _watch(tmp_path: Path, fault: faults.Fault, tool: str) -> int:
-    script = tmp_path / "launch.py"
-    script.write_text(
-        f"import runpy, sys\nsys.path.insert(0, {str(Path(faults.__file__).parent)!r})\n"
-        f"sys.argv = ['kernel_faults.py', {fault.name!r}]\nrunpy.run_path({faults.__file__!r}, run_name='__main__')\n"
-    )
-    return sanitizer.run(script, tool).errors
+@pytest.fixture
+def watch(tmp_path, path_of_tests):
+    def run(fault: faults.Fault, tool: str) -> int:
+        script = tmp_path / "launch.py"
+        script.write_text(f"import kernel_faults\nkernel_faults.launch({fault.name!r})\n")
+        return sanitizer.run(script, tool).errors
+
+    return run
 
 
 @pytest.mark.parametrize("fault", WATCHED, ids=ids(WATCHED))
-def test_sanitizer_notices(fault, tmp_path):
-    assert _watch(tmp_path, fault, fault.caught_by) > 0
+def test_sanitizer_notices(fault, watch):
+    assert watch(fault, fault.caught_by) > 0
 
 
 @pytest.mark.parametrize("tool", SANITIZERS)
-def test_the_correct_kernel_is_clean(tool, tmp_path):
-    assert _watch(tmp_path, faults.CONTROL, tool) == 0
+def test_the_correct_kernel_is_clean(tool, watch):
+    assert watch(faults.CONTROL, tool) == 0
 
 
 def test_the_correct_kernel_passes():

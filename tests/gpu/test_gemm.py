@@ -8,6 +8,7 @@ import pytest
 from pairwise import pairs
 
 import cudatut as ct
+from cudatut.book.gemm.ladder.ladder import earlier_rungs
 from cudatut.gpu import ladder, sanitizer
 from cudatut.gpu.device import supports
 from cudatut.tool import SANITIZERS
@@ -135,9 +136,9 @@ def test_cublas_does_not_use_tf32():
 
 
 def test_a_wrong_kernel_is_found(tmp_path):
-    text = ladder.read_rung("gemm/block_tile_2d.cu")
+    text = ladder.read_rung("gemm/ladder/block_tile_2d.cu")
     source = (ladder.paths.examples_dir() / text.path).read_text()
-    shutil.copy(ladder.paths.examples_dir() / "gemm/edges.cuh", tmp_path)
+    shutil.copy(ladder.paths.examples_dir() / "gemm/ladder/edges.cuh", tmp_path)
     (tmp_path / "mine.cu").write_text(source.replace("beta, to)", "1.0f, to)"))
     rung = replace(text, name="mine", path=str(tmp_path / "mine.cu"))
     with pytest.raises(ct.CheckError, match="mine, 100 x 100 x 100"):
@@ -146,8 +147,7 @@ def test_a_wrong_kernel_is_found(tmp_path):
 
 @pytest.mark.alone  # it compares times
 def test_rungs_of_the_part_basics_join_the_benchmark():
-    module = ladder.shared("gemm/ladder")
-    rows = GEMMS.bench([*module.earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)
+    rows = GEMMS.bench([*earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)
     assert rows["warp_tile"].median_us < rows["naive_columns"].median_us
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import cudatut as ct
 
 SOURCE = """
-#include "tensor/tma.cuh"
+#include "ptx/tma.cuh"
 
 // One block; out is columns wide. All boxes, or all but the first, are filled
 // with what an element's place is, and stored by the TMA.

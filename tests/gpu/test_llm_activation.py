@@ -1,17 +1,12 @@
 """activation.py: SwiGLU and the embedding's rows, against NumPy, on a GPU."""
 
-import sys
-
 import numpy as np
 import pytest
+from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 import cudatut as ct
+from cudatut.book.llm.kernels.activation import embed, gather, swiglu
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-from activation import embed, gather, swiglu
-from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 SHAPES = [
     (1, 1536),
@@ -147,22 +142,13 @@ def test_the_last_row_of_a_large_embedding():
     np.testing.assert_array_equal(x.get(), from_bf16(row).astype("float32"))
 
 
-def test_what_they_refuse():
-    for gate_up, out in (((4, 31), (4, 15)), ((4, 32), (4, 15)), ((4, 32), (3, 16))):
-        with pytest.raises(ValueError):
-            swiglu(ct.empty(gate_up, "uint16"), ct.empty(out, "uint16"))
-    with pytest.raises(ValueError):
-        swiglu(ct.empty((4, 32), "float32"), ct.empty((4, 16), "uint16"))
+def test_sizes_that_are_refused():
+    with pytest.raises(ValueError, match="cannot be gate and up"):
+        swiglu(ct.empty((4, 31), "uint16"), ct.empty((4, 15), "uint16"))
     both = ct.empty((4, 32), "uint16")
-    with pytest.raises(ValueError, match="must not lie"):
-        swiglu(both, both[:, :16])
-    tokens, x = ct.empty(4, "int32"), ct.empty((4, 64), "float32")
-    for embedding in (
-        ct.empty((9, 66), "uint8"),
-        ct.empty((9, 32), "uint16"),
-        ct.empty((9, 64), "float32"),
-    ):
-        with pytest.raises(ValueError):
-            embed(tokens, embedding, x)
-    with pytest.raises(ValueError):
-        embed(tokens, ct.empty((9, 68), "uint8"), ct.empty((4, 48), "float32"))
+    with pytest.raises(ValueError, match="shares memory"):
+        swiglu(both, both[:, :16])  # rows apart, each in the row that is read
+    tokens = ct.empty(4, "int32")
+    for dim, (columns, dtype) in ((66, (66, "uint16")), (48, (48 // 32 * 34, "uint8"))):
+        with pytest.raises(ValueError, match="a multiple of"):
+            embed(tokens, ct.empty((9, columns), dtype), ct.empty((4, dim), "float32"))

@@ -1,14 +1,12 @@
 """The GPU's backend: logits as the NumPy backend has them, and the same bits however a request is batched where the
 batch-invariant mode promises them."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples" / "llm"))
 
 pytest.importorskip("gguf")
 
@@ -18,8 +16,8 @@ SIZE = 16
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    from checkpoint import Checkpoint, Config
-    from tiny import SPECIAL, random_weights, save
+    from cudatut.book.llm.model.checkpoint import Checkpoint, Config
+    from cudatut.book.llm.model.tiny import SPECIAL, random_weights, save
 
     config = Config(
         layers=3, dim=192, heads=6, kv_heads=2, head_dim=64, ffn=320, context=2048, tied=False,
@@ -49,6 +47,7 @@ class Watched:
             backend.block_count,
             backend.block_size,
         )
+        self.room = backend.room
 
     def run(self, batch):
         logits = self.backend.run(batch)
@@ -71,10 +70,10 @@ class Watched:
 
 def answers(backend, prompts, count, ahead=False, **options):
     """Outputs of all requests, and the bits of the logits of each by (request, position)."""
-    from blocks import NaiveBlocks
-    from engine import Engine
-    from request import Request
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     options = {"token_budget": 512, "max_running": 8, "context": 2048, **options}
     watched = Watched(backend)
@@ -98,7 +97,7 @@ def answers(backend, prompts, count, ahead=False, **options):
 
 
 def gpu(checkpoint, count=256, **options):
-    from gpu_backend import GpuBackend
+    from cudatut.book.llm.backends.gpu_backend import GpuBackend
 
     return GpuBackend(checkpoint, count, SIZE, **{"max_tokens": 512, "max_requests": 8, **options})
 
@@ -106,7 +105,7 @@ def gpu(checkpoint, count=256, **options):
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize("invariant", [False, True])
 def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant):
-    from numpy_backend import NumpyBackend
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 12, token_budget=200)
     backend = gpu(checkpoint, graphs=graphs, batch_invariant=invariant)
@@ -125,8 +124,8 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
 @pytest.mark.parametrize("graphs", [False, True])
 def test_few_tokens_behind_many(checkpoint, graphs, monkeypatch):
     """Chunks of 64 tokens of long prompts: their keys are dealt out to several blocks."""
-    import flash_parts
-    from numpy_backend import NumpyBackend
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.kernels.attention import flash_parts
 
     rng, dealt, paged = np.random.default_rng(2), [], flash_parts.paged
     long = [rng.integers(3, checkpoint.config.vocab, n).tolist() for n in (1500, 700)]
@@ -168,8 +167,8 @@ class Rounded:
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize("invariant", [False, True])
 def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant, scaled):
-    from kv_scales import fp8_scales
-    from numpy_backend import NumpyBackend
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.serving.kv_scales import fp8_scales
 
     c = checkpoint.config
     exact = NumpyBackend(checkpoint, 256, SIZE)
@@ -265,7 +264,7 @@ def test_too_much_for_one_step_is_refused(checkpoint, prompts):
 
 
 def test_a_request_beyond_the_context_is_refused(checkpoint):
-    from batch import Batch
+    from cudatut.book.llm.engine.batch import Batch
 
     at = checkpoint.config.context  # the first position without a row in RoPE's table
     table = np.arange(at // SIZE + 1)[None]
@@ -281,3 +280,32 @@ def test_a_model_that_no_kernel_takes(checkpoint, monkeypatch):
     monkeypatch.setattr(checkpoint, "config", dataclasses.replace(checkpoint.config, head_dim=48))
     with pytest.raises(ValueError, match="heads of 48"):
         gpu(checkpoint)
+
+
+def test_attention_for_hopper_is_taken(checkpoint, prompts, monkeypatch):
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.kernels.attention import flash_hopper_paged, flash_parts
+
+    if not flash_hopper_paged.available(64, 16):
+        pytest.skip("flash_hopper_paged.cu needs sm_90a")
+    used, paged = [], flash_hopper_paged.paged
+
+    def noted(*arrays, **how):
+        used.append(len(arrays))
+        paged(*arrays, **how)
+
+    monkeypatch.setattr(flash_hopper_paged, "paged", noted)
+    monkeypatch.setattr(flash_hopper_paged, "LEAST", 0)
+    monkeypatch.setattr(flash_parts, "parts", lambda *_: 1)
+    new = gpu(checkpoint, 256)
+    assert new.hopper and not gpu(checkpoint, 16, batch_invariant=True).hopper
+    assert not gpu(checkpoint, 16, kv="fp8").hopper
+    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 4, token_budget=200)
+    worst = largest = 0.0
+    for _ in range(2):  # the second time from the graphs
+        for batch, expected in watched.seen:
+            got = new.run(batch)
+            if len(batch.wanted):
+                worst = max(worst, float(np.abs(got.get() - expected).max()))
+                largest = max(largest, float(np.abs(expected).max()))
+    assert used and worst < 0.03 * largest

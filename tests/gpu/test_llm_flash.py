@@ -1,20 +1,16 @@
-"""Attention over many query tokens, examples/llm/flash.cu, against float64: shapes and head sizes of other projects'
+"""Attention over many query tokens, examples/llm/kernels/attention/flash.cu, against float64: shapes and head sizes of other projects'
 tests, unequal sequences over blocks in any order, what must not be read, bits that do not depend on the batch."""
 
 import itertools
 import math
-import sys
 
+import llm_fp8
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.llm.kernels.attention import flash
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
-import llm_fp8
 
 NAN = 0x7FFF  # as bf16
 
@@ -413,31 +409,30 @@ def test_errors_are_at_most_twice_those_of_pytorch(shape, d, causal):
     assert error <= 2 * of_torch, f"{error:.2e}, PyTorch {of_torch:.2e}"
 
 
-def test_what_does_not_fit_is_refused():
-    rng = ct.rng(8)
-    q, keys = ct.to_device(normal(rng, 1, 9, 4, 64)), ct.to_device(normal(rng, 1, 9, 2, 64))
-    out = ct.empty((1, 9, 4, 64), "uint16")
+def test_sizes_and_numbers_that_are_refused():
+    def e(*shape, dtype="uint16"):
+        return ct.empty(shape, dtype)
+
+    good = {
+        "q": e(1, 9, 4, 64), "keys": e(1, 9, 2, 64), "values": e(1, 9, 2, 64), "out": e(1, 9, 4, 64),
+    }  # fmt: skip
+    narrow = {
+        "q": e(1, 9, 4, 40), "keys": e(1, 9, 2, 40, dtype="uint8"),
+        "values": e(1, 9, 2, 40, dtype="uint8"), "out": e(1, 9, 4, 40),
+        "scales": e(2, 2, dtype="float32"),
+    }  # fmt: skip
     for wrong, message in (
-        ({"keys": ct.to_device(normal(rng, 1, 9, 3, 64))}, "cannot share"),
-        ({"keys": ct.to_device(normal(rng, 2, 9, 2, 64))}, "cannot have keys"),
-        ({"values": ct.to_device(normal(rng, 1, 8, 2, 64))}, "cannot share"),
-        ({"q": ct.to_device(normal(rng, 1, 9, 3, 64))}, "should begin with 256"),
-        ({"q": ct.to_device(normal(rng, 1, 8, 4, 64))}, "rows of q"),
+        ({"keys": e(1, 9, 3, 64), "values": e(1, 9, 3, 64)}, "cannot share"),
+        ({"keys": e(2, 9, 2, 64), "values": e(2, 9, 2, 64)}, "cannot have keys"),
+        ({"q": e(1, 9, 3, 64)}, "must begin with 256"),
         ({"scale": -1.0}, "scale=-1.0"),
-        ({"lse": ct.empty((1, 9), "float32")}, "lse is float32"),
+        ({"softcap": -1.0}, "softcap=-1.0"),
+        ({"window": -1}, "window=-1"),
+        ({"scales": e(2, 2, dtype="float32")}, "scales are for FP8"),
+        (narrow, "of FP8 16"),
     ):
         with pytest.raises(ValueError, match=message):
-            flash.contiguous(**{"q": q, "keys": keys, "values": keys, "out": out, **wrong})
-    with pytest.raises(TypeError, match="bf16 travels as uint16"):
-        flash.contiguous(ct.empty((1, 9, 4, 64), "float32"), keys, keys, out)
-    codes, scales = ct.empty((1, 9, 2, 64), "uint8"), ct.empty((2, 2), "float32")
-    with pytest.raises(ValueError, match="need their scales"):
-        flash.contiguous(q, codes, codes, out)
-    with pytest.raises(TypeError, match="values"):
-        flash.contiguous(q, codes, keys, out, scales=scales)
-    with pytest.raises(ValueError, match="of FP8 16"):
-        q, codes = ct.empty((1, 9, 4, 40), "uint16"), ct.empty((1, 9, 2, 40), "uint8")
-        flash.contiguous(q, codes, codes, ct.empty((1, 9, 4, 40), "uint16"), scales=scales)
+            flash.contiguous(**good | wrong)
     with pytest.raises(ValueError, match="1 to 256"):
         flash.tile_for(257)
 

@@ -1,19 +1,12 @@
-"""Attention of prompts on Hopper, examples/llm/flash_hopper_paged.cu, against float64: unequal sequences over blocks in
-any order, what must not be read, work that is left over, rows of others, graphs of the engine."""
-
-import sys
+"""Attention of prompts on Hopper, examples/llm/kernels/attention/flash_hopper_paged.cu, against float64: unequal sequences over blocks in
+any order, what must not be read, work that is left over, rows of others. That the engine takes it: test_llm_backend.py."""
 
 import numpy as np
 import pytest
-from test_llm_backend import SIZE, answers, checkpoint, gpu, prompts  # noqa: F401
 from test_llm_flash import NAN, RAGGED, Paged
 
 import cudatut as ct
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
-import flash_hopper_paged
+from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged
 
 
 @pytest.fixture(autouse=True)
@@ -91,30 +84,3 @@ def test_what_does_not_fit():
         batch.run(plan=flash_hopper_paged.plan_for(64, 16))
     with pytest.raises(ValueError, match="above 0"):
         OnHopper([(100, 200)], 2, 1, 64, 16).run(scale=-1.0)
-
-
-def test_the_engine_takes_it(checkpoint, prompts, monkeypatch):  # noqa: F811
-    import flash_parts
-    from numpy_backend import NumpyBackend
-
-    used, paged = [], flash_hopper_paged.paged
-
-    def noted(*arrays, **how):
-        used.append(len(arrays))
-        paged(*arrays, **how)
-
-    monkeypatch.setattr(flash_hopper_paged, "paged", noted)
-    monkeypatch.setattr(flash_hopper_paged, "LEAST", 0)
-    monkeypatch.setattr(flash_parts, "parts", lambda *_: 1)
-    new = gpu(checkpoint, 256)
-    assert new.hopper and not gpu(checkpoint, 16, batch_invariant=True).hopper
-    assert not gpu(checkpoint, 16, kv="fp8").hopper
-    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 4, token_budget=200)
-    worst = largest = 0.0
-    for _ in range(2):  # the second time from the graphs
-        for batch, expected in watched.seen:
-            got = new.run(batch)
-            if len(batch.wanted):
-                worst = max(worst, float(np.abs(got.get() - expected).max()))
-                largest = max(largest, float(np.abs(expected).max()))
-    assert used and worst < 0.03 * largest

@@ -1,18 +1,12 @@
-"""Attention of few queries over many keys, examples/llm/flash_parts.cu, against float64: by the number of parts, unequal
+"""Attention of few queries over many keys, examples/llm/kernels/attention/flash_parts.cu, against float64: by the number of parts, unequal
 sequences over blocks in any order, what must not be read or written, the same bits again."""
-
-import sys
 
 import numpy as np
 import pytest
+from test_llm_flash import RAGGED, Fp8Paged, Paged, attention, check, needs_sm_80  # noqa: F401
 
 import cudatut as ct
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
-import flash_parts
-from test_llm_flash import RAGGED, Fp8Paged, Paged, attention, check, needs_sm_80  # noqa: F401
+from cudatut.book.llm.kernels.attention import flash, flash_parts
 
 
 class Dealt:

@@ -1,19 +1,15 @@
 """gemv.py of the part `llm`: every way to store W, every plan, ragged sizes, exact sums, bounds, bits, what is refused."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 
 import cudatut as ct
+from cudatut.book.llm.kernels import gemv
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan, choose
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import gemv
-from gemv import BF16, Q4_1, Q8_0, Plan, choose
-from pairwise import pairwise
 
 FORMATS = [BF16, Q8_0, Q4_1]
 PLANS = [Plan(16, 8, 4), Plan(32, 4, 3), Plan(64, 2, 3), Plan(64, 2, 2), Plan(128, 2, 3)]
@@ -211,23 +207,19 @@ def test_nothing_to_compute():
 
 
 def test_how_w_is_stored():
-    for columns, format in ((360, Q4_1), (612, Q8_0)):
-        assert gemv.format_of(ct.empty((3, columns), "uint8"), 576) is format
-    assert gemv.format_of(ct.empty((3, 576), "uint16"), 576) is BF16
+    cases = (("uint8", 360, Q4_1), ("uint8", 612, Q8_0), ("uint16", 576, BF16))
+    for dtype, columns, format in cases:
+        _, found = gemv.weights_of(ct.operands("gemv"), ct.empty((3, columns), dtype), 576)
+        assert found is format
 
 
-def test_what_is_refused():
-    x, w, out = ct.empty((4, 64), "uint16"), ct.empty((8, 40), "uint8"), ct.empty((4, 8), "float32")
-    halves = ct.empty((4, 8), "uint16")
-    cases = [
-        ((ct.empty((4, 64), "float32"), w, out), {}, "x is float32"),
-        ((x, ct.empty((8, 41), "uint8"), out), {}, "for 64 inputs"),
-        ((x, ct.empty((8, 72), "uint16"), out), {}, "for 64 inputs"),
-        ((ct.empty((4, 40), "uint16"), ct.empty((8, 25), "uint8"), out), {}, "for 40 inputs"),
-        ((x, w, ct.empty((4, 7), "float32")), {}, "out is"),
-        ((x, w, halves), {"add": True}, "out is uint16"),
-        ((ct.empty(4 * 64 + 4, "uint16")[4:].reshape(4, 64), w, out), {}, "no multiple of 16"),
-    ]
-    for arguments, how, message in cases:
-        with pytest.raises(ValueError, match=message):
-            gemv.gemv(*arguments, **how)
+def test_sizes_that_are_refused():
+    out = ct.empty((4, 8), "float32")
+    for inputs, dtype, columns in (
+        (64, "uint16", 72),
+        (60, "uint16", 60),  # no multiple of 8
+        (40, "uint8", 25),  # as many bytes as Q4_1 would have, were 40 a multiple of 32
+    ):
+        x, w = ct.empty((4, inputs), "uint16"), ct.empty((8, columns), dtype)
+        with pytest.raises(ValueError, match=f"for {inputs} inputs"):
+            gemv.gemv(x, w, out)

@@ -1,18 +1,15 @@
 """linear_hopper.py of the part `llm`: its three ends beside NumPy, for any number of rows and any tile, on a Hopper GPU."""
 
-import sys
+import math
 
 import numpy as np
 import pytest
+from llm_rows import HALF_ULP, from_bf16, to_bf16
 
 import cudatut as ct
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import linear_hopper
-from linear import linear
-from linear_hopper import FASTER, Norm, Tile, added, gated, stored
-from llm_rows import HALF_ULP, from_bf16, to_bf16
+from cudatut.book.llm.kernels import linear_hopper
+from cudatut.book.llm.kernels.linear import linear
+from cudatut.book.llm.kernels.linear_hopper import FASTER, Norm, Tile, added, gated, stored
 
 TILES = [
     *dict.fromkeys(tile for tiles in FASTER.values() for tile in tiles.values()),
@@ -61,6 +58,20 @@ def test_logits(shape, tile):
     y = ct.to_device(np.full((n, outputs), np.nan, "float32"))
     stored(ct.to_device(x), ct.to_device(w), y, tile)
     np.testing.assert_allclose(y.get(), exact, atol=inputs * 1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_a_block_has_several_tiles(tile):
+    """And a tile more steps than stages: what a block does not give back, it waits for."""
+    rows, outputs, inputs = tile.rows, tile.columns, 64 * (tile.stages + 3)
+    gpu = ct.device()
+    many = math.isqrt(3 * gpu.sm_count * max(gpu.shared_per_block_optin // tile.shared, 1)) + 1
+    shape = many * rows - 5, many * outputs - 8, inputs
+    x, w, exact = factors(*shape)
+    y = ct.to_device(np.full(shape[:2], np.nan, "float32"))
+    for _ in range(2):
+        stored(ct.to_device(x), ct.to_device(w), y, tile)
+        np.testing.assert_allclose(y.get(), exact, atol=inputs * 1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)

@@ -10,7 +10,7 @@ pytest.importorskip("gguf")
 
 @pytest.fixture(autouse=True)
 def needs_hopper():
-    import linear_hopper
+    from cudatut.book.llm.kernels import linear_hopper
 
     if not linear_hopper.available():
         pytest.skip("linear_hopper.cu needs sm_90a")
@@ -19,7 +19,7 @@ def needs_hopper():
 @pytest.fixture(params=["few", "many"])
 def new(request, checkpoint, monkeypatch):  # noqa: F811
     """few: tiles for some hundred rows; many: those for thousands."""
-    import linear_hopper
+    from cudatut.book.llm.kernels import linear_hopper
 
     if request.param == "many":
         tiles = {
@@ -33,7 +33,7 @@ def new(request, checkpoint, monkeypatch):  # noqa: F811
 
 
 def test_logits_are_those_of_the_reference(checkpoint, prompts, new):  # noqa: F811
-    from numpy_backend import NumpyBackend
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 4, token_budget=200)
     worst = largest = 0.0

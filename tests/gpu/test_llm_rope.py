@@ -1,20 +1,15 @@
 """rope.py: RoPE, keys and values into the paged cache, and copies of its blocks, against NumPy, on a GPU."""
 
-import sys
-
+import llm_fp8
 import numpy as np
 import pytest
-
-import cudatut as ct
-from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import llm_fp8
-import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
 from pairwise import pairwise
-from rope import copy_blocks, rope_and_store, rope_table
+
+import cudatut as ct
+from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
+from cudatut.book.llm.model import reference
+from cudatut.gpu.device import supports
 
 NAN = np.uint16(0xFFFF)
 CONTEXT = 8192
@@ -219,48 +214,73 @@ def test_copies_in_order(block_size, kv_heads, d, layers):
     keys, values = (rng.integers(0, 1 << 16, shape).astype("uint16") for _ in range(2))
     # Written after it was read, read after it was written, onto itself, nothing, twice.
     copies = [(1, 4), (2, 1), (4, 7), (7, 2), (5, 5), (-1, 3), (3, -1), (0, 11), (11, 10), (6, 10)]
+    copies += [
+        (blocks, 3),
+        (3, blocks),
+        (3, 2**31 - 1),
+        (-(2**31), 3),
+    ]  # no blocks of these: nothing
     on_gpu = ct.to_device(keys), ct.to_device(values)
     copy_blocks(*on_gpu, ct.to_device(np.array(copies, "int32")), block_size)
     for array, host in zip(on_gpu, (keys, values)):
         want = host.copy().reshape(max(1, layers), blocks, -1)
         for old, new in copies:
-            if old >= 0 and new >= 0:
+            if 0 <= old < blocks and 0 <= new < blocks:
                 want[:, new] = want[:, old]
         np.testing.assert_array_equal(array.get(), want.reshape(shape))
     copy_blocks(*on_gpu, ct.empty((0, 2), "int32"), block_size)  # nothing to do
 
 
-def test_what_it_refuses():
-    def arrays(n=4, width=5 * 64, d=64, kv_heads=1):
-        cache = ct.empty((32, kv_heads, d), "uint16")
-        ids = ct.empty(n, "int32")
+@pytest.mark.parametrize("fp8", [False, True], ids=["bf16", "fp8"])
+def test_slots_beyond_the_cache_are_skipped(fp8):
+    """Queries are turned as ever; nothing is stored, neither in the cache nor behind it."""
+    n, heads, kv_heads, d = 6, 4, 2, 64
+    qkv, positions, _, whole = batch(n, heads, kv_heads, d)
+    whole = np.full_like(whole, 0xFF, "uint8") if fp8 else whole
+    slots = np.array([3, 100, 143, -1, 2**31 - 1, -(2**31)], "int32")  # the cache has 100
+    table = ct.to_device(rope_table(CONTEXT, d, 1e5))
+    scales = ct.to_device(np.ones((2, kv_heads), "float32")) if fp8 else None
+
+    def run(slots):
+        keys, values = ct.to_device(whole), ct.to_device(whole)
+        q = ct.empty((n, heads * d), "uint16")
+        rope_and_store(
+            ct.to_device(qkv), ct.to_device(positions), ct.to_device(slots), table, keys[:100], values[:100], q,
+            scales=scales,
+        )  # fmt: skip
+        return q.get(), keys.get(), values.get()
+
+    expected = run(np.where(slots == 3, 3, -1).astype("int32"))
+    for found, wanted in zip(run(slots), expected):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_sizes_that_are_refused():
+    def arrays(width=5 * 64, d=64):
         return (
-            ct.empty((n, width), "uint16"),
-            ids,
-            ids,
+            ct.empty((4, width), "uint16"),
+            ct.empty(4, "int32"),
+            ct.empty(4, "int32"),
             ct.empty((9, d // 2, 2), "float32"),
-            cache,
-            cache,
+            ct.empty((32, 1, d), "uint16"),
+            ct.empty((32, 1, d), "uint16"),
         )
 
-    for wrong in ({"width": 5 * 64 + 8}, {"width": 64}, {"d": 60, "width": 300}):
-        with pytest.raises(ValueError):
+    for wrong, message in (
+        ({"width": 5 * 64 + 8}, "cannot hold"),
+        ({"width": 64}, "cannot hold"),
+        ({"d": 60, "width": 300}, "multiple of 8"),
+    ):
+        with pytest.raises(ValueError, match=message):
             rope_and_store(*arrays(**wrong))
-    qkv, ids, slots, table, keys, values = arrays()
-    with pytest.raises(ValueError, match="table"):
-        rope_and_store(qkv, ids, slots, ct.empty((9, 30, 2), "float32"), keys, values)
-    with pytest.raises(ValueError, match="positions"):
-        rope_and_store(qkv, ct.empty(3, "int32"), slots, table, keys, values)
-    with pytest.raises(ValueError, match="multiples of 16"):
-        rope_and_store(padded(np.zeros((4, 320), "uint16"), 4)[0], ids, slots, table, keys, values)
-    codes, scales = ct.empty((32, 1, 64), "uint8"), ct.empty((2, 1), "float32")
-    with pytest.raises(ValueError, match="need their scales"):
-        rope_and_store(qkv, ids, slots, table, codes, codes)
-    with pytest.raises(ValueError, match="values is uint16"):
-        rope_and_store(qkv, ids, slots, table, codes, values, scales=scales)
     with pytest.raises(ValueError, match="for FP8"):
-        rope_and_store(qkv, ids, slots, table, keys, values, scales=scales)
+        rope_and_store(*arrays(), scales=ct.empty((2, 1), "float32"))
+
+    def cache(*shape, dtype="uint16"):
+        return ct.empty(shape, dtype), ct.empty(shape, dtype), ct.empty((1, 2), "int32")
+
     with pytest.raises(ValueError, match="16 are copied"):
-        copy_blocks(*[ct.empty((8, 1, 8), "uint8")] * 2, ct.empty((1, 2), "int32"), 1)
-    with pytest.raises(ValueError, match="blocks of 5"):
-        copy_blocks(keys, values, ct.empty((1, 2), "int32"), 5)
+        copy_blocks(*cache(8, 1, 8, dtype="uint8"), 1)
+    for slots_of_a_block in (0, 5):
+        with pytest.raises(ValueError, match=f"blocks of {slots_of_a_block}"):
+            copy_blocks(*cache(32, 1, 64), slots_of_a_block)

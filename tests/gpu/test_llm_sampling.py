@@ -1,17 +1,12 @@
 """sampling.py against `sampler.sample`, on a GPU; batches and vocabularies are those of FlashInfer's tests."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.llm.engine import sampler
+from cudatut.book.llm.kernels import sampling
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import sampler
-import sampling
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +83,8 @@ def parameters(m, vocab, rng):
 def draw(logits, vocab, hows, requests, positions, **how):
     m = len(hows)
     types = "float32", "int32", "float32", "uint64"
-    on_gpu = [ct.to_device(np.array([h[i] for h in hows], t)) for i, t in enumerate(types)]
+    each = zip(*((*h[:3], h.seed or 0) for h in hows), strict=True)
+    on_gpu = [ct.to_device(np.array(one, t)) for one, t in zip(each, types, strict=True)]
     tokens = ct.to_device(np.full(m, -7, "int32"))
     best = ct.to_device(np.zeros(m, "uint64"))
     tickets = ct.to_device(np.zeros(m, "uint32"))
@@ -189,11 +185,33 @@ def test_nothing_breaks_on_nan():
     assert ((got >= 0) & (got < 300)).all()
 
 
-def test_what_is_refused():
+def test_vocabularies_that_are_refused():
     rng = ct.rng(0)
     logits, drawn = rng.standard_normal((2, 8), "float32"), parameters(2, 8, rng)
     for vocab in (0, 9):
         with pytest.raises(ValueError, match="vocabulary"):
             draw(logits, vocab, *drawn)
-    with pytest.raises(ValueError, match="each must be"):
-        draw(logits[:1], 8, *drawn)
+
+
+UNIFORM = """
+#include "llm/kernels/sampling.cuh"
+extern "C" __global__ void numbers(const unsigned* words, float* out, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = uniform(words[i]);
+}
+"""
+
+
+def test_random_words_as_numbers_below_1():
+    """Of the last words, too, which would be rounded to 1: the largest number is that below it."""
+    last = np.arange(2**32 - 600, 2**32, dtype="uint64")
+    drawn = ct.rng(1).integers(0, 2**32, 3000)
+    words = np.concatenate([np.arange(600), drawn, last]).astype("uint32")
+    out = ct.empty(len(words), "float32")
+    ct.Kernel(UNIFORM, "numbers")(
+        ct.to_device(words), out, len(words), grid=ct.cdiv(len(words), 256), block=256
+    )
+    rounded = words.astype("float32").astype("float64") * 2.0**-32 + 2.0**-33
+    want = np.minimum(rounded.astype("float32"), np.float32(1 - 2.0**-24))
+    np.testing.assert_array_equal(out.get(), want)
+    assert out.get().min() > 0 and out.get().max() == np.float32(1 - 2.0**-24)

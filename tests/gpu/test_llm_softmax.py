@@ -1,19 +1,15 @@
 """softmax.py: every rung against NumPy in float64, masks, infinities and NaN, on a GPU."""
 
-import sys
-
 import numpy as np
 import pytest
-
-import cudatut as ct
-from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import row_softmax as module
 from llm_rows import HALF_ULP, assert_close, padded, stored, value
 from pairwise import pairwise
-from row_softmax import RUNGS, softmax
+
+import cudatut as ct
+from cudatut.book.llm.kernels import row_softmax as module
+from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
+from cudatut.book.llm.kernels.rows import elements_per_load
+from cudatut.gpu.device import supports
 
 KINDS = ["float32", "bf16"]
 SHAPES = [
@@ -176,31 +172,29 @@ def test_in_place(by):
     assert_right(on_gpu, reference(x.astype("float64"), 1.0, [520] * 11))
 
 
-def test_what_it_refuses():
+def test_numbers_and_widths_that_are_refused():
     x, out = ct.empty((4, 16), "float32"), ct.empty((4, 16), "float32")
-    softmax(ct.empty((0, 16), "float32"), ct.empty((0, 16), "float32"))
-    for arguments, named in (
-        ((x, ct.empty((4, 8), "float32")), {}),
-        ((x, out, 0.0), {}),
-        ((x, out), {"by": "fastest"}),
-        ((x, x), {"by": "online"}),
-        ((x, out, 1.0, ct.empty(3, "int32")), {}),
-        ((ct.empty((1, 40000), "float32"), ct.empty((1, 40000), "float32")), {"by": "fused"}),
+    long = [ct.empty((1, 40000), "float32") for _ in "xo"]
+    for arguments, named, message in (
+        ((x, out, 0.0), {}, "scale=0.0"),
+        ((x, out), {"queries": -1}, "queries=-1"),
+        ((x, out), {"by": "fastest"}, "'fastest'"),
+        (long, {"by": "fused"}, "holds 32768 elements"),
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=message):
             softmax(*arguments, **named)
 
 
 def test_what_is_chosen():
-    def chosen(width, dtype):
-        from rows import rows_of
+    def chosen(width):
+        x = ct.operands("softmax").read("x", ct.empty((1, width), "float32"), "float32", rows=1)
+        return module._choice(x, elements_per_load(x, x))
 
-        return module._choice(rows_of(ct.empty((1, width), dtype), "x"))
-
-    widths = 8, 32768, 32769, 128256, 262145
-    long = (
-        ["cluster", "cluster"]
-        if supports(ct.device().compute_capability, "sm_90")
-        else ["shared", "online"]
-    )
-    assert [chosen(n, "float32") for n in widths] == ["fused", "fused", *long, "online"]
+    room = (ct.device().shared_per_block_optin - module.SLOTS) // 4
+    clusters = supports(ct.device().compute_capability, "sm_90")
+    assert [chosen(n) for n in (8, 32768)] == ["fused", "fused"]
+    # Single loads are shared by a cluster; wide ones fill shared memory where the row fits.
+    assert chosen(32769) == ("cluster" if clusters else "shared" if room >= 32769 else "online")
+    assert chosen(32772) == ("shared" if room >= 32772 else "cluster" if clusters else "online")
+    assert chosen(128256) == ("cluster" if clusters else "online")
+    assert chosen(262145) == "online"

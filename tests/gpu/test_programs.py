@@ -1,24 +1,23 @@
 """Every program that a page shows, as its reader has it: pasted into a file in an empty folder, and run.
 
-Beside it lie the modules of the book that the page offers with it, and nothing else.
-
 The programs of `start` see PyCUDA and NumPy alone, those of the other parts cudatut too. What they print is compared with
 the recording; numbers with a decimal point, which are times and rates, by their shape only.
 """
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import page_programs
 import pytest
 from side_by_side import Runs, asked_for
 
 import cudatut as ct
-from cudatut import catalog, recording
-from cudatut.site import programs
+from cudatut import beside, catalog, recording
+from cudatut.results import MIME, read
+from cudatut.site import directives
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a reader of `start` has not installed.
@@ -45,30 +44,36 @@ def on_pages() -> list[tuple[str, str, str, str]]:
     return [
         (path.relative_to(docs).with_suffix("").as_posix(), *program)
         for path in sorted(docs.rglob("*.md"))
-        for program in programs.of_page(path.read_text(encoding="utf-8"))
+        for program in page_programs.of_page(path.read_text(encoding="utf-8"))
     ]
 
 
-def lines_of(text: str, other_gpu: bool, *gpus: str) -> list[str]:
+def lines_of(text: str, loose: bool, *gpus: str) -> list[str]:
     """Printed lines as they are compared: sorted, since blocks print in the order in which the GPU runs them."""
     for gpu in gpus:
         text = text.replace(gpu, "GPU")
     text = _MEASURED.sub("#", text)
-    if other_gpu:  # counts of another GPU's multiprocessors, bytes ...
+    if loose:  # counts of another GPU's multiprocessors, bytes, rates that were measured ...
         text = _INTEGER.sub("#", text)
     return sorted(" ".join(line.split()) for line in text.splitlines() if line.strip())
 
 
-def recorded(example: str, cell: str) -> tuple[str, str]:
-    """What the cell printed when it was recorded, and on which GPU."""
+def recorded(example: str, cell: str) -> tuple[str, str, bool]:
+    """What the cell printed when it was recorded, on which GPU, and whether it measured: then no number is like another run's."""
     found = recording.require_good(example)
-    printed = ""
+    gpu, printed, measured = found.gpu, "", False
     for output in found.cell(cell).outputs:
+        result = output.get("data", {}).get(MIME, {})
+        measured |= result.get("kind") == "benchmark" or result.get("title") == beside.TITLE
         if output["output_type"] == "stream" and output.get("name") == "stdout":
             printed += output["text"]
+        elif result.get("title") == beside.TITLE:  # a reader sees them beside his own
+            printed += "".join(
+                f"{line}\n" for line in beside.lines(gpu, read(result), read(result))
+            )
         elif output["output_type"] == "display_data":  # as text where there is no notebook
             printed += output["data"].get("text/plain", "") + "\n"
-    return printed, found.metadata["gpu"]["name"]
+    return printed, gpu, measured
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +85,8 @@ def runs(request, tmp_path_factory):
         page, example, cell, file = key
         folder = base / f"{page}_{file}".replace("/", "_")
         folder.mkdir()
-        code = programs.text(catalog.cells(catalog.get(example).path)[cell])
+        code = directives.program(catalog.cells(catalog.get(example).path)[cell])
         (folder / file).write_text(code + "\n", encoding="utf-8")
-        for module in programs.beside(example, code):  # which the page offers with it
-            shutil.copy(ROOT / "examples" / module, folder)
         env = {name: value for name, value in os.environ.items() if not name.startswith("CUDATUT")}
         first = str(refusing if page.startswith("start/") else ROOT)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH")]))
@@ -111,14 +114,14 @@ def test_a_program_prints_what_its_page_shows(page, example, cell, file, runs):
     if done.returncode and catalog.get(example).extra and "ToolMissing" in said[-1]:
         pytest.skip(f"{where}: {said[-1]}")
     # A program that ruins its own process is run by another cell, and may end with any exit status.
-    run_by = programs.run_by(catalog.cells(catalog.get(example).path)[cell])
+    run_by = page_programs.run_by(catalog.cells(catalog.get(example).path)[cell])
     if run_by is None:
         assert done.returncode == 0, f"{where} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
-    wanted, gpu = recorded(example, run_by or cell)
+    wanted, gpu, measured = recorded(example, run_by or cell)
     here = ct.device().name
-    names = (gpu, here)
-    printed = lines_of(done.stdout, here != gpu, *names)
-    assert printed == lines_of(wanted, here != gpu, *names), f"{where} prints something else"
+    names, loose = (gpu, here), measured or here != gpu
+    printed = lines_of(done.stdout, loose, *names)
+    assert printed == lines_of(wanted, loose, *names), f"{where} prints something else"
 
 
 def test_chapters_of_the_first_parts_have_programs():

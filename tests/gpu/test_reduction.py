@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.reduction.ladder.ladder import long_rung
 from cudatut.book.reduction.ladder.large import Repeated
 from cudatut.gpu import ladder, sanitizer, trial
 from cudatut.tool import SANITIZERS
@@ -50,11 +51,10 @@ def test_on_a_gpu_that_lacks_the_copy_engine_limit_stands_in(monkeypatch):
 
 @pytest.mark.parametrize("gigabytes,expected", [(3352, "limit"), (4814, "bulk"), (320, "limit")])
 def test_the_rung_for_long_arrays_follows_from_the_bandwidth(gigabytes, expected, monkeypatch):
-    module = ladder.shared("reduction/ladder/ladder")
     gpu = replace(ct.device(), sm_count=132, max_threads_per_sm=2048, bus_bits=8)
     gpu = replace(gpu, memory_clock_khz=gigabytes * 10**6 // 2)
-    monkeypatch.setattr(module.ct, "device", lambda: gpu)
-    assert module.long_rung().name == expected
+    monkeypatch.setattr(ct, "device", lambda: gpu)
+    assert long_rung().name == expected
 
 
 def test_a_view_that_begins_at_an_odd_place_is_refused(rung):
@@ -189,8 +189,8 @@ DISTURBED = {
     ),
     "bulk before a stage is free": (
         "bulk",
-        "    __syncthreads();  // nobody reads",
-        "if (threadIdx.x % 64 == 0) disturb();\n    __syncthreads();  // nobody reads",
+        "    __syncthreads();  // no thread reads",
+        "if (threadIdx.x % 64 == 0) disturb();\n    __syncthreads();  // no thread reads",
     ),
 }
 

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.gpu import ladder
+from cudatut.book.numbers import bf16
+from cudatut.book.tensor.gemm import epilogue, gemm
 from cudatut.gpu.device import supports
-
-gemm, bf16 = ladder.shared("tensor/gemm"), ladder.shared("tensor/bf16")
-epilogue = ladder.shared("tensor/epilogue")
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +79,24 @@ def test_many_tiles_for_each_block():
         np.testing.assert_array_equal(got, want, err_msg=str(tile))
 
 
+@pytest.mark.parametrize("by_tma", [True, False])
+@pytest.mark.parametrize("residual", ["R", ""])
+def test_again_and_again(residual, by_tma):
+    """Many tiles for every block, and many launches: a race of boxes would show at some time."""
+    m, n, k = 4096, 1536, 256
+    rng = ct.rng(3)
+    a, b, r = (rng.integers(-4, 5, shape) for shape in ((m, k), (k, n), (m, n)))
+    on_gpu = [ct.to_device(bf16.to_bf16(one)) for one in (a, b, r)]
+    c = ct.empty((m, n), "uint16")
+    some = epilogue.Epilogue("relu", None, on_gpu[2] if residual else None, 1.0, by_tma)
+    run = gemm.prepare(*on_gpu[:2], c, 1.0, 2.0 if residual else 0.0, epilogue=some)
+    want = np.maximum(a @ b, 0) + (2 * r if residual else 0)
+    for _ in range(20):
+        ct.poison(c)
+        run()
+        np.testing.assert_array_equal(bf16.to_float(c.get()), bf16.to_float(bf16.to_bf16(want)))
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("residual", ["R", "C", ""])
 def test_float32(bias, residual):
@@ -121,12 +137,13 @@ def test_after(activation):
         np.testing.assert_array_equal(bf16.to_float(on_gpu[0].get()), want)
 
 
-def test_what_does_not_fit():
-    c, bias = ct.empty((4, 8), "uint16"), ct.empty(4, "uint16")
-    for some in (
-        epilogue.Epilogue("swish"),
-        epilogue.Epilogue(bias=bias),
-        epilogue.Epilogue(residual=bias),
+def test_epilogues_that_are_refused():
+    for some, dtype, message in (
+        (epilogue.Epilogue("swish"), "uint16", "activation is one of"),
+        (epilogue.Epilogue("relu"), "float16", "factors of bf16"),
     ):
-        with pytest.raises(ValueError):
-            some.check(c)
+        a, b, c = (ct.empty((8, 8), dtype) for _ in "abc")
+        with pytest.raises(ValueError, match=message):
+            gemm.prepare(a, b, c, epilogue=some)
+    with pytest.raises(ValueError, match="multiple of 8"):
+        epilogue.after(*(ct.empty((4, 12), "uint16") for _ in "co"), epilogue.Epilogue())

@@ -1,17 +1,12 @@
-"""Attention on Hopper, examples/tensor/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
+"""Attention on Hopper, examples/tensor/attention/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
 causal mask, groups of heads, rows that lie apart, other plans, repeats; what the kernel does not have goes elsewhere."""
-
-import sys
 
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.tensor.attention import flash_hopper
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import flash_hopper
 
 NAN = 0x7FFF  # as bf16
 
@@ -235,13 +230,17 @@ def test_other_heads_go_to_the_other_kernel(d):
     compare(2, 113, 203, 6, 2, d, causal=True)
 
 
-def test_what_does_not_fit():
-    q = ct.to_device(np.zeros((1, 8, 4, 64), "uint16"))
-    keys = ct.to_device(np.zeros((1, 8, 3, 64), "uint16"))
-    out = ct.empty((1, 8, 4, 64), "uint16")
-    with pytest.raises(ValueError, match="4 heads, 3 of keys"):
-        flash_hopper.attention(q, keys, keys, out)
-    with pytest.raises(ValueError, match="scale"):
-        flash_hopper.attention(q, q, q, out, scale=-1.0)
-    with pytest.raises(ValueError, match="of shape"):
-        flash_hopper.attention(q, keys[:, :, :, :32], keys, out)
+def test_sizes_and_numbers_that_are_refused():
+    q, keys, thin, out = (
+        ct.empty((1, 8, heads, d), "uint16") for heads, d in ((4, 64), (3, 64), (4, 32), (4, 64))
+    )
+    for arrays, how, message in (
+        ((q, keys, keys, out), {}, "4 query heads of 64 elements cannot share"),
+        ((q, thin, thin, out), {}, "cannot share"),
+        ((q, q, q, out), {"scale": -1.0}, "scale=-1.0"),
+        ((q, q, q, out), {"together": 0}, "together=0"),
+        ((q, q, q, out), {"plan": flash_hopper.plan_for(128, False)}, "is not for heads of 64"),
+        ((q, q, q, out), {"plan": flash_hopper.plan_for(64, True)}, "causal=False"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            flash_hopper.attention(*arrays, **how)

@@ -1,19 +1,15 @@
 """fp8_product.py: quantizing beside NumPy, and products beside float64, exact where whole numbers allow it."""
 
-import re
-import sys
-
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.numbers import e4m3
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import fp8_product as fp8
+from cudatut.book.tensor.ladder import faults
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import e4m3
-import fp8_product as fp8
-from bf16 import to_bf16, to_float
+from cudatut.gpu.ladder import Rung
 
 KINDS = {
     "one level": (1, False, fp8.Tile()),
@@ -183,13 +179,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    folder = examples_dir() / "tensor"
-    source = (folder / "fp8.cu").read_text(encoding="utf-8")
-    for header in ("fp8_sums.cuh", "fp8_wgmma.cuh"):
-        text = (folder / header).read_text(encoding="utf-8")
-        source = source.replace(f'#include "{header}"', text.replace("#pragma once", ""))
-    assert source.count(old) >= 1
-    source = re.sub(r'#include "(\w+\.cuh)"', r'#include "tensor/\1"', source.replace(old, new))
+    source = faults.changed(Rung("fp8", fp8.SOURCE, ""), (old, new))
     monkeypatch.setattr(fp8, "SOURCE", source)
     fp8.kernel.cache_clear()
     try:

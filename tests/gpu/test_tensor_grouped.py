@@ -1,18 +1,16 @@
 """grouped_product.py beside exact products of whole numbers: any sizes, groups without rows, nothing written beside them."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.rivals import cublas_grouped
+from cudatut.book.tensor.gemm import grouped_product as grouped
+from cudatut.book.tensor.grouped import routing
+from cudatut.book.tensor.ladder import faults
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import grouped_product as grouped
-import routing
-from bf16 import to_bf16, to_float
+from cudatut.gpu.ladder import Rung
 
 Options = grouped.Options
 UNTOUCHED = 7
@@ -58,7 +56,7 @@ def stacked(counts, n, k, options, spare=9, launches=1):
 
 @pytest.mark.parametrize("tile", grouped.TILES, ids=str)
 @pytest.mark.parametrize("kind", COUNTS)
-@pytest.mark.parametrize("n, k", [(8, 8), (264, 200), (768, 512)])
+@pytest.mark.parametrize("n, k", [(8, 8), (264, 200), (768, 512), (136, 4096)])
 def test_rows_of_experts(tile, kind, n, k):
     for by_demand in (True, False):
         options = Options(tile, order=3, by_demand=by_demand)
@@ -146,7 +144,7 @@ def test_rivals_compute_the_same():
     runs = {
         "loop": grouped.loop(some.x, some.weights, host, some.out),
         "graph": grouped.loop(some.x, some.weights, host, some.out, graph=True),
-        "cuBLAS": ct.shared("tensor/cublas_grouped").product(some.x, some.weights, host, some.out),
+        "cuBLAS": cublas_grouped.product(some.x, some.weights, host, some.out),
     }
     for name, run in runs.items():
         if run:
@@ -170,17 +168,6 @@ def test_refuses(rows, groups, n, k, says):
         grouped.prepare(x, weights, ends, ct.empty((rows, n), "uint16"))
 
 
-def test_refuses_shapes_that_do_not_go_together():
-    x, weights = ct.empty((9, 16), "uint16"), ct.empty((2, 8, 24), "uint16")
-    ends, out = ct.to_device(np.full(2, 9, "int32")), ct.empty((9, 8), "uint16")
-    with pytest.raises(ValueError, match="rows x k"):
-        grouped.prepare(x, weights, ends, out)
-    with pytest.raises(ValueError, match="m x k"):
-        grouped.prepare_list([(x, ct.empty((8, 24), "uint16"), out)])
-    with pytest.raises(ValueError, match="int32"):
-        grouped.prepare(x, ct.empty((2, 8, 16), "uint16"), ct.to_device(np.zeros(2, "int64")), out)
-
-
 FAULTS = {
     "no fault": ("float sum", "float sum", False),
     "rows of the next group are written": ("row < tile.rows &&", "", True),
@@ -193,9 +180,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    source = (examples_dir() / "tensor" / "grouped.cu").read_text(encoding="utf-8")
-    assert source.count(old) >= 1
-    source = source.replace(old, new).replace('#include "', '#include "tensor/')
+    source = faults.changed(Rung("grouped", grouped.SOURCE, ""), (old, new))
     monkeypatch.setattr(grouped, "SOURCE", source)
     grouped.kernel.cache_clear()
     try:

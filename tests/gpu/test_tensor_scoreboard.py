@@ -1,22 +1,17 @@
 """What the scoreboard of tensor cores adds, on a real GPU: products in TF32, the best of cublasLt, the search for a plan."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.gemm import tuner
+from cudatut.book.numbers.bf16 import to_float
+from cudatut.book.rivals import cublas_types, cublaslt
+from cudatut.book.tensor.gemm import fp8_product as fp8
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.ladder.autotuning_space import SPACE
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import cublas_tf32
-import cublas_types
-import gemm
-import lt
-import tf32_product
-from bf16 import to_float
 
 SIZES = [
     (1, 1, 4), (1, 300, 32), (127, 255, 36), (128, 256, 64), (300, 77, 2000), (520, 1032, 704), (2304, 2304, 256),
@@ -89,8 +84,8 @@ def test_cublas_and_cublaslt_compute_the_same_product(turned):
     x, y = ct.to_device(a), ct.to_device(b if turned else np.ascontiguousarray(b.T))
     c = ct.empty((256, 320), "float32")
     for run in (
-        (cublas_tf32.transposed if turned else cublas_types.tf32)(x, y, c),
-        lt.fastest(x, y, c, "tf32", transpose_b=turned),
+        cublas_types.tf32(x, y, c, transpose_b=turned),
+        cublaslt.fastest(x, y, c, "tf32", transpose_b=turned),
     ):
         ct.poison(c)
         run()
@@ -100,14 +95,13 @@ def test_cublas_and_cublaslt_compute_the_same_product(turned):
 def test_the_best_of_cublaslt_in_bf16_and_e4m3():
     pytest.importorskip("cupy")
     problem = ladder.load_ladder("tensor").problem(256, 320, 512, integers=True)
-    run = lt.fastest(problem.a, problem.b, problem.c, "bf16")
+    run = cublaslt.fastest(problem.a, problem.b, problem.c, "bf16")
     ct.poison(problem.c)
     run()
     problem.compare("cublasLt")
-    fp8 = ct.shared("tensor/fp8_product")
     a, b = (fp8.quantize(ct.to_device(x)) for x in factors(256, 320, 512, whole=False))
     c, want = (ct.empty((256, 320), "uint16") for _ in range(2))
-    lt.fastest(a.codes, b.codes, c, "e4m3", True, scales=(a.scales, b.scales))()
+    cublaslt.fastest(a.codes, b.codes, c, "e4m3", transpose_b=True, scales=(a.scales, b.scales))()
     fp8.prepare(a, b, want)()
     ct.check(to_float(c.get()), to_float(want.get()), rtol=2**-7, atol=0.05)
 
@@ -117,15 +111,16 @@ def test_a_size_that_cublaslt_refuses_gives_no_row():
     codes = ct.to_device(np.zeros((33, 17), "uint8"))  # e4m3 wants depths that are multiples of 16
     one = ct.to_device(np.ones(1, "float32"))
     assert (
-        lt.fastest(codes, codes, ct.empty((33, 33), "uint16"), "e4m3", True, scales=(one, one))
+        cublaslt.fastest(
+            codes, codes, ct.empty((33, 33), "uint16"), "e4m3", transpose_b=True, scales=(one, one)
+        )
         is None
     )
 
 
 @pytest.mark.parametrize("size", [(512, 520, 512), (300, 257, 131)], ids=str)
 def test_tuning_finds_a_plan_that_is_right(size):
-    tuner, space = ladder.shared("gemm/tuner"), ladder.shared("tensor/autotuning_space").SPACE
     size = dict(zip("mnk", size, strict=True))
-    found = tuner.tune(space, size, most=6)
+    found = tuner.tune(SPACE, size, most=6)
     assert found.search[-1][1] >= 1 and found.verdict().startswith("best: ")
-    space.check(space.problem(size), found.choice)
+    SPACE.check(SPACE.problem(size), found.choice)

@@ -5,14 +5,12 @@ from dataclasses import replace
 import pytest
 
 import cudatut as ct
-from cudatut.gpu import ladder
-
-tuner = ladder.shared("gemm/tuner")
+from cudatut.book.gemm import tuner
+from cudatut.book.gemm.ladder import autotuning_space as module
 
 
 @pytest.mark.parametrize("size", ["300x260x128", "1024"])
 def test_tuning_finds_a_choice_that_is_right(size):
-    module = ladder.shared("gemm/autotuning_space")
     space, size = module.SPACE, tuner.parse_size(size, "mnk")
     found = tuner.tune(space, size, most=6)
     left = [count for _, count in found.search]
@@ -23,7 +21,6 @@ def test_tuning_finds_a_choice_that_is_right(size):
 
 
 def test_a_register_budget_is_kept():
-    module = ladder.shared("gemm/autotuning_space")
     gpu = ct.device()
     for blocks in (1, 2, 4):
         config = module.config_of(bm=64, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=blocks)
@@ -33,7 +30,6 @@ def test_a_register_budget_is_kept():
 
 
 def test_instances_of_equal_code_are_one_candidate():
-    module = ladder.shared("gemm/autotuning_space")
     problem = module.SPACE.problem({"m": 256, "n": 256, "k": 64})
     config = module.config_of(bm=64, bn=64, bk=16, tm=8, tn=8, stages=2, blocks=1)
     candidates = [module.Candidate(replace(config, rate=rate)) for rate in (0.5, 0.6)]
@@ -43,8 +39,8 @@ def test_instances_of_equal_code_are_one_candidate():
 
 
 def test_compile_ahead_reports_what_does_not_compile():
-    good = "gemm/final.cu", "sgemm<64, 64, 16, 8, 8, 3, 6, 4, false, false>"
-    bad = "gemm/final.cu", "sgemm<64, 64, 7, 8, 8, 3, 6, 4, false, false>"
+    good = "gemm/ladder/final.cu", "sgemm<64, 64, 16, 8, 8, 3, 6, 4, false, false>"
+    bad = "gemm/ladder/final.cu", "sgemm<64, 64, 7, 8, 8, 3, 6, 4, false, false>"
     errors = ct.compile_ahead([good, bad, good])
     assert list(errors) == [bad]
     assert ct.Kernel(*good).resources(64, 0).registers > 64

@@ -1,16 +1,11 @@
-"""The part `llm` without a GPU. Its modules lie beside each other and import each other by name, as its examples do."""
+"""The part `llm` without a GPU."""
 
 import importlib.util
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples" / "llm"))
-sys.path.insert(0, str(ROOT / "tests" / "tensor" / "hopper_on_cpu"))  # emulator.py
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz .,春眠不觉晓处闻啼鸟"
 
 
@@ -24,8 +19,8 @@ def libraries(missing):
 
 @pytest.fixture(scope="session")
 def config():
-    from checkpoint import Config
-    from tiny import SPECIAL
+    from cudatut.book.llm.model.checkpoint import Config
+    from cudatut.book.llm.model.tiny import SPECIAL
 
     return Config(
         layers=2,
@@ -44,7 +39,7 @@ def config():
 @pytest.fixture(scope="session")
 def tiny_path(config, tmp_path_factory):
     """A model of random numbers, as a file. Its answers do not repeat at once: the last matrix is one of its own."""
-    from tiny import random_weights, save
+    from cudatut.book.llm.model.tiny import random_weights, save
 
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
     save(path, config, random_weights(config, seed=5), CHARACTERS)
@@ -53,7 +48,7 @@ def tiny_path(config, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def checkpoint(tiny_path):
-    from checkpoint import Checkpoint
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     return Checkpoint.open(tiny_path)
 
@@ -61,7 +56,7 @@ def checkpoint(tiny_path):
 @pytest.fixture(scope="session")
 def answers(checkpoint):
     """Prompts, and what the reference says to each alone: 24 tokens, greedily."""
-    from reference import Reference, greedy
+    from cudatut.book.llm.model.reference import Reference, greedy
 
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 60, 12)

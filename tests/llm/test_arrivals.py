@@ -7,7 +7,7 @@ import pytest
 
 
 def test_workloads_come_from_their_seed():
-    from arrivals import lognormal, uniform, workload
+    from cudatut.book.llm.engine.arrivals import lognormal, uniform, workload
 
     one, same, other = (
         workload(300, 50.0, uniform(32, 512), uniform(32, 256), seed=s, priority=3)
@@ -28,8 +28,8 @@ def test_workloads_come_from_their_seed():
 
 
 def test_metrics():
-    from arrivals import metrics
-    from request import Request, State
+    from cudatut.book.llm.engine.arrivals import metrics
+    from cudatut.book.llm.engine.request import Request, State
 
     def answered(i, arrival, times):
         return Request(i, [1], len(times), arrival, state=State.FINISHED, times=times)
@@ -45,9 +45,16 @@ def test_metrics():
 
 
 def served(kind, rate, policy="fcfs", **options):
-    from arrivals import Clock, ModelBackend, metrics, replay, uniform, workload
-    from engine import Engine
-    from prefix import PrefixBlocks
+    from cudatut.book.llm.engine.arrivals import (
+        Clock,
+        ModelBackend,
+        metrics,
+        replay,
+        uniform,
+        workload,
+    )
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
 
     clock = Clock()
     backend = ModelBackend(clock, 2000, 16)
@@ -61,8 +68,8 @@ def served(kind, rate, policy="fcfs", **options):
 
 
 def test_continuous_batching_wins_within_its_bound():
-    from scheduler import Scheduler
-    from static_batches import StaticBatches, bound
+    from cudatut.book.llm.engine.scheduler import Scheduler
+    from cudatut.book.llm.engine.static_batches import StaticBatches, bound
 
     (continuous, requests), (static, _) = (
         served(kind, math.inf, token_budget=2048) for kind in (Scheduler, StaticBatches)
@@ -75,7 +82,7 @@ def test_continuous_batching_wins_within_its_bound():
 
 
 def test_shortest_first_shortens_the_wait():
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     fcfs, shortest = (served(Scheduler, math.inf, p)[0] for p in ("fcfs", "shortest"))
     assert shortest.ttft_p50 < fcfs.ttft_p50
@@ -84,11 +91,11 @@ def test_shortest_first_shortens_the_wait():
 
 
 def test_refused_requests_do_not_stop_a_replay():
-    from arrivals import Clock, ModelBackend, replay
-    from blocks import NaiveBlocks
-    from engine import Engine
-    from request import Request, State
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.arrivals import Clock, ModelBackend, replay
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.request import Request, State
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     clock = Clock()
     engine = Engine(

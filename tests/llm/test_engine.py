@@ -15,12 +15,12 @@ def build(
     ahead=False,
     **options,
 ):
-    from blocks import NaiveBlocks
-    from engine import Engine
-    from numpy_backend import NumpyBackend
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
-    from scheduler import Scheduler
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.radix import RadixBlocks
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     kinds = {"naive": NaiveBlocks, "prefix": PrefixBlocks, "radix": RadixBlocks}
     backend = NumpyBackend(checkpoint, count, size, one_by_one)
@@ -30,7 +30,7 @@ def build(
 
 def run(engine, prompts, max_tokens=24, **fields):
     """Requests, run to their end."""
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     base = len(getattr(engine, "done", []))
     requests = [Request(base + i, p, max_tokens, **fields) for i, p in enumerate(prompts)]
@@ -88,7 +88,7 @@ def test_speculation(checkpoint, answers, speculate):
 @pytest.mark.parametrize("count", [256, 30])
 def test_a_step_ahead(checkpoint, answers, count):
     """The next step begins before the tokens of the last are known; with few blocks, requests are preempted meanwhile."""
-    from sampler import Sampling
+    from cudatut.book.llm.engine.sampler import Sampling
 
     stop = frozenset([answers.greedy[0][5]])
     ways = {"greedy": {}, "stop": {"stop": stop}, "drawn": {"sampling": Sampling(0.9, seed=7)}}
@@ -106,7 +106,7 @@ def test_a_step_ahead(checkpoint, answers, count):
 
 
 def test_forks(checkpoint, answers):
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     engine = build(checkpoint)
     prompt, expected = answers.prompts[3], answers.greedy[3]
@@ -126,7 +126,7 @@ def test_forks(checkpoint, answers):
 
 def test_draws_do_not_depend_on_the_batch(checkpoint, answers):
     """Temperature, top-k and top-p: the same tokens alone, batched and preempted, and with speculation."""
-    from sampler import Sampling
+    from cudatut.book.llm.engine.sampler import Sampling
 
     sampling = Sampling(temperature=0.9, top_k=20, top_p=0.95, seed=7)
     variants = {
@@ -188,7 +188,7 @@ def test_bit_by_bit(checkpoint, answers):
 
 
 def test_logits_are_those_of_the_reference(checkpoint, answers):
-    from reference import Reference
+    from cudatut.book.llm.model.reference import Reference
 
     model = Reference(checkpoint)
     engine = build(checkpoint)
@@ -201,7 +201,7 @@ def test_logits_are_those_of_the_reference(checkpoint, answers):
 
 
 def test_a_cancelled_request_frees_its_blocks(checkpoint, answers):
-    from request import Request, State
+    from cudatut.book.llm.engine.request import Request, State
 
     engine = build(checkpoint, "naive", max_running=2, count=100)
     for i in range(3):
@@ -229,10 +229,10 @@ def test_stop_tokens(checkpoint, answers):
 
 
 def test_blocks_have_to_be_those_of_the_backend(checkpoint):
-    from blocks import NaiveBlocks
-    from engine import Engine
-    from numpy_backend import NumpyBackend
-    from scheduler import Scheduler
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     with pytest.raises(ValueError, match=r"\(10, 8\) are not the backend's \(10, 4\)"):
         Engine(NumpyBackend(checkpoint, 10, 4), Scheduler(NaiveBlocks(10, 8)))
@@ -240,7 +240,7 @@ def test_blocks_have_to_be_those_of_the_backend(checkpoint):
 
 def test_the_arrays_of_a_batch(checkpoint):
     """A prompt, a request that decodes, and one with guesses, as batch.py says."""
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     engine = build(checkpoint, "naive", size=4, token_budget=12, max_running=4)
     scheduler = engine.scheduler

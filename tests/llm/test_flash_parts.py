@@ -4,12 +4,10 @@ import re
 import subprocess
 from types import SimpleNamespace
 
-import flash
-import flash_hopper_paged
-import flash_parts
 import numpy as np
 import pytest
 
+from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged, flash_parts
 from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 from cudatut.paths import examples_dir

@@ -1,11 +1,6 @@
 """The rounding to FP8 that tests on a GPU compare with: all 256 codes, and what lies between them."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 from llm_fp8 import NAN, SIZES, from_fp8, to_fp8
 
 CODES = np.arange(256, dtype="uint8")

@@ -1,23 +1,18 @@
 """What the GPU's backend does on the host: how a step's arrays are arranged, and weights as bf16."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
-
-import flash
-from arrivals import Clock, ModelBackend, replay, uniform, workload
-from batch import Batch
-from blocks import NaiveBlocks
-from engine import Engine
-from scheduler import Scheduler
-from step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
-from weights import bits, floats
+from cudatut.book.llm.backends.step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
+from cudatut.book.llm.engine.arrivals import Clock, ModelBackend, replay, uniform, workload
+from cudatut.book.llm.engine.batch import Batch
+from cudatut.book.llm.engine.blocks import NaiveBlocks
+from cudatut.book.llm.engine.engine import Engine
+from cudatut.book.llm.engine.scheduler import Scheduler
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 TILE = flash.tile_for(64)
 
@@ -127,20 +122,20 @@ def test_few_graphs_serve_a_load(rate, most):
 
 def test_bf16_is_rounded_to_the_nearest():
     values = np.array([1.0, -2.5, 0.0, np.inf, -np.inf, 3.3895314e38], "float32")
-    np.testing.assert_array_equal(floats(bits(values)), values)
+    np.testing.assert_array_equal(to_float(to_bf16(values)), values)
     x = np.random.default_rng(0).standard_normal(10_000).astype("float32")
     below = (x.view("uint32") & 0xFFFF0000).view("float32")
     above = ((x.view("uint32") & 0xFFFF0000) + 0x10000).view("float32")
-    got = floats(bits(x))
+    got = to_float(to_bf16(x))
     assert ((got == below) | (got == above)).all()
     assert (np.abs(got - x) <= np.minimum(np.abs(below - x), np.abs(above - x))).all()
     # Half way between two: the even one.
     np.testing.assert_array_equal(
-        bits(np.array([1 + 2**-8, 1 + 3 * 2**-8], "float32")), [0x3F80, 0x3F82]
+        to_bf16(np.array([1 + 2**-8, 1 + 3 * 2**-8], "float32")), [0x3F80, 0x3F82]
     )
-    assert np.isnan(floats(bits(np.array([np.nan, -np.nan], "float32")))).all()
+    assert np.isnan(to_float(to_bf16(np.array([np.nan, -np.nan], "float32")))).all()
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (0, 4)])
 def test_shapes_stay(shape):
-    assert bits(np.zeros(shape, "float32")).shape == shape
+    assert to_bf16(np.zeros(shape, "float32")).shape == shape

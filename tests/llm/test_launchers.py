@@ -4,24 +4,26 @@ has no name for it, and a call from Python to Python hands references over. Fake
 import weakref
 from types import SimpleNamespace
 
-import decode
-import flash
-import flash_hopper_paged
-import flash_parts
 import numpy as np
 import pytest
+
+from cudatut.book.llm.kernels.attention import decode, flash, flash_hopper_paged, flash_parts
 
 LIVE = weakref.WeakSet()
 
 
 class Array:
-    """What a launcher asks of an array on the GPU; gone from LIVE with the last reference to it."""
+    """What a launcher asks of an array on the GPU, each at an address of its own; gone from LIVE with the last reference to
+    it."""
+
+    after = 1 << 40
 
     def __init__(self, dtype, *shape):
         self.shape = shape
         self.__cuda_array_interface__ = {
-            "shape": shape, "typestr": np.dtype(dtype).str, "data": (1 << 40, False), "version": 3,
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (Array.after, False), "version": 3,
         }  # fmt: skip
+        Array.after += 1 << 32
         LIVE.add(self)
 
 
@@ -102,3 +104,20 @@ def test_arrays_live_until_the_launch_on_hopper(monkeypatch):
     )  # fmt: skip
     assert Kernel.launched == 9
     assert not LIVE
+
+
+@pytest.mark.parametrize(("count", "fits"), [(65_535, True), (65_536, False)])
+def test_a_grid_has_room_for_so_many_sequences(monkeypatch, count, fits):
+    monkeypatch.setattr(decode, "instance", lambda *_: (Kernel(), 0))
+    need, Kernel.launched = decode.sizes(count, 4, 2, 64, 16), None
+    arrays = (
+        Array("uint16", count, 4, 64), Array("uint16", 64, 2, 64), Array("uint16", 64, 2, 64),
+        Array("int32", count, 1), Array("int32", count), 16, Array("uint16", count, 4, 64),
+        Array("float32", count, 4), Array("float32", need.partials), Array("uint32", need.tickets), 16,
+    )  # fmt: skip
+    if fits:
+        decode.paged(*arrays)
+    else:
+        with pytest.raises(ValueError, match="blocks, and a grid has up to"):
+            decode.paged(*arrays)
+    assert (Kernel.launched is not None) == fits

@@ -2,10 +2,11 @@
 
 from types import SimpleNamespace
 
-import linear
 import numpy as np
 import pytest
-from linear import FAST_SPLITS, TILES, Tile, choose, expected
+
+from cudatut.book.llm.kernels import linear
+from cudatut.book.llm.kernels.linear import FAST_SPLITS, TILES, Tile, choose, expected
 
 H100 = 132, 227 << 10
 PRODUCTS = [(960, 576), (576, 576), (3072, 576), (576, 1536)]
@@ -82,15 +83,22 @@ def test_names_of_instances():
     assert linear.instance(tile, "float32", True) == "linear<16, 32, 64, 16, 16, 8, float, true>"
     of_split = linear.instance(tile, "uint16", False, True, 4)
     assert of_split == "linear_split<4, 16, 32, 64, 16, 16, 8, __nv_bfloat16, false, true>"
-    assert linear.source(1) == "llm/linear.cu" and linear.source(4) == "llm/linear_split.cu"
+    assert (
+        linear.source(1) == "llm/kernels/linear.cu"
+        and linear.source(4) == "llm/kernels/linear_split.cu"
+    )
 
 
 class Matrix:
-    """What `linear` asks of an array on the GPU."""
+    """What a launcher asks of an array on the GPU, each at an address of its own."""
+
+    after = 1 << 40
 
     def __init__(self, dtype, *shape):
-        self.dtype, self.shape = np.dtype(dtype), shape
-        self.__cuda_array_interface__ = {"data": (1 << 40, False)}
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (Matrix.after, False), "version": 3,
+        }  # fmt: skip
+        Matrix.after += 1 << 32
 
 
 @pytest.mark.parametrize(
@@ -114,13 +122,9 @@ def test_a_launch(monkeypatch, how, split, blocks):
 
 
 def test_a_launch_with_rope(monkeypatch):
-    import linear_qkv
+    from cudatut.book.llm.kernels import linear_qkv
 
-    def array(kind, *shape):
-        interface = {"shape": shape, "typestr": np.dtype(kind).str, "data": (1 << 40, False)}
-        return SimpleNamespace(__cuda_array_interface__=interface | {"version": 3})
-
-    launched = []
+    array, launched = Matrix, []
 
     def kernel(*which):
         return lambda *args, **config: launched.append((which, args, config))
@@ -136,7 +140,7 @@ def test_a_launch_with_rope(monkeypatch):
     }  # fmt: skip
     linear_qkv.linear_qkv(**good)
     ((tile,), args, config) = launched[0]
-    assert tile.can_split and args[9:14] == (100, 576, 9, 3, 64)
+    assert tile.can_split and args[9:15] == (999, 100, 576, 9, 3, 64)
     assert config["grid"] == -(-100 // tile.rows) * -(-960 // tile.columns)
     assert (config["block"], config["shared"]) == (tile.threads, tile.shared)
     for change, message in (

@@ -1,17 +1,15 @@
-"""examples/llm/linear_hopper.cu on a CPU: its own text, with stand-ins for PTX (tests/tensor/hopper_on_cpu), in random
+"""examples/llm/kernels/linear_hopper.cu on a CPU: its own text, with stand-ins for PTX (tests/tensor/hopper_on_cpu), in random
 interleavings, against float64. Faults that are planted are noticed."""
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from emulator import compiled, ended, expect, fault, piece, plain
+from emulator import built, ended, expect, fault
 
-from cudatut.paths import examples_dir
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 HERE = Path(__file__).parent
-SOURCE = examples_dir() / "llm"
 PLANS = {
     "narrow": "1,32,3,true",
     "narrowest": "1,16,2,true",
@@ -22,27 +20,9 @@ PLANS = {
 }
 
 
-def built(plan, end, folder, change=lambda text: text):
-    kernel = (SOURCE / "linear_hopper.cu").read_text()
-    kernel = re.sub(r"\bDescriptor\b", "Address", kernel)
-    ends = (SOURCE / "hopper_ends.cuh").read_text()
-    parts = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
-        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
-        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        ends, kernel,
-    ]  # fmt: skip
-    (folder / "linear_text.hpp").write_text(plain(change("\n".join(parts))))
-    return compiled(folder, HERE / "hopper_on_cpu/linear.cpp", f"PLAN={plan}", f"END={end}")
-
-
-def bf16(x):
-    words = np.asarray(x, "float32").view("uint32")
-    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
-
-
-def real(x):
-    return (x.astype("uint32") << 16).view("float32").astype("float64")
+def program_of(plan, end, folder, change=lambda text: text):
+    kernel = "llm/kernels/linear_hopper.cu"
+    return built(folder, HERE / "hopper_on_cpu/linear.cpp", kernel, change, PLAN=plan, END=end)
 
 
 def close(got, want):
@@ -57,7 +37,7 @@ class Job:
         self.rng = rng = np.random.default_rng(seed)
         x, w = (rng.integers(-3, 4, (rows, inputs)) for rows in (n, outputs))
         self.product = (x @ w.T).astype("float64")
-        self.factors = bf16(x).tobytes() + bf16(w).tobytes()
+        self.factors = to_bf16(x).tobytes() + to_bf16(w).tobytes()
         parts = rng.uniform(0.1, inputs, (n, 3)).astype("float32")
         self.scaled = self.product / np.sqrt(parts.sum(1, keepdims=True) / inputs + 1e-5)
         if end == "Store":
@@ -88,12 +68,12 @@ class Job:
             sums = (padded.reshape(n, tiles, width) ** 2).sum(2)
             return not (
                 np.array_equal(y, want)
-                and close(real(h), want * self.weight)
+                and close(to_float(h), want * self.weight)
                 and np.allclose(squares, sums, rtol=1e-5)
             )
         both = self.scaled.reshape(n, outputs // 16, 2, 8)
         gate, up = both[:, :, 0].reshape(n, -1), both[:, :, 1].reshape(n, -1)
-        got = real(np.frombuffer(data, "uint16").reshape(n, outputs // 2))
+        got = to_float(np.frombuffer(data, "uint16").reshape(n, outputs // 2))
         return not close(got, gate / (1 + np.exp(-gate)) * up)
 
 
@@ -119,7 +99,7 @@ ENDS = "Add", "Store", "Gates"
     ("name", "end"), [(name, end) for name in PLANS for end in ENDS[: 3 if name in ("pair", "wide") else 1]]
 )  # fmt: skip
 def test_results(name, end, tmp_path):
-    program = built(PLANS[name], end, tmp_path)
+    program = program_of(PLANS[name], end, tmp_path)
     outputs = 208
     for seed, (n, inputs, early, blocks) in enumerate(
         [(1, 64, 1, None), (75, 200, 0, 2), (131, 392, 1, 3)]
@@ -137,7 +117,8 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "the last stage is not given back": ("    if (t == 0) arrive(&s.empty[before]);\n    if (!early", "    if (!early", "deadlock"),
     "a stage is given back too early": ("if (step > 0 && t == 0) arrive(&s.empty[before]);", "if (step > 0 && t == 0) arrive(&s.empty[stage]);", "deadlock|arrival|results"),
     "sums are used in flight": ("    wait_for_products<0>();", "", "touched|results"),
-    "x is read too early": ("      wait_for_previous();\n      int asked", "      int asked", "too early|before"),
+    "x is read too early": ("      wait_for_previous();\n      int asked", "      int asked", "results"),
+    "old sums are read too early": ("  wait_for_previous();\n  for (int tile", "  for (int tile", "results|has not waited"),
     "sums are read before all are there": ("    sync_consumer(consumer);\n    const float* const from", "    const float* const from", "results"),
     "weights are not asked for": ("asked++ >= ahead", "asked++ > ahead", "arrival|deadlock|results"),
     "rows of the tile beside are squared, too": (" && left < outputs)", ")", "results"),
@@ -149,7 +130,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(PLANS["pair"], "Add", tmp_path, fault(before, after))
+    program = program_of(PLANS["pair"], "Add", tmp_path, fault(before, after))
     runs = (
         wrong(program, PLANS["pair"], "Add", (200, 144, 392), seed, blocks=2) for seed in range(4)
     )

@@ -1,4 +1,4 @@
-"""Kernels of a step begin while the one before still runs (overlap.cuh). Each of them, as PTX, has to let the next one
+"""Kernels of a step begin while the one before still runs (ptx/overlap.cuh). Each of them, as PTX, has to let the next one
 begin, and to wait before it writes, or reads what another may have written. Compiled by nvcc; needs no GPU."""
 
 import re
@@ -7,17 +7,17 @@ import pytest
 
 from cudatut.paths import examples_dir
 
-FOLDER = examples_dir() / "llm"
+FOLDER = examples_dir() / "llm/kernels"
 # Those that GpuBackend launches in a step.
 KERNELS = {
     "activation": ["embed_q8", "embed_bf16", "gather"],
-    "decode": ["decode<64,4,4,true>", "decode<64,8,4,true,__nv_fp8_e4m3>"],
-    "flash": [
+    "attention/decode": ["decode<64,4,4,true>", "decode<64,8,4,true,__nv_fp8_e4m3>"],
+    "attention/flash": [
         "flash<64,128,64,4,2,true,true,false>",
         "flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>",
     ],
-    "flash_hopper_paged": ["flash_hopper_paged<64,2,128,2,2,16,true>"],
-    "flash_parts": [
+    "attention/flash_hopper_paged": ["flash_hopper_paged<64,2,128,2,2,16,true>"],
+    "attention/flash_parts": [
         "flash_parts<64,128,64,4,2>",
         "flash_parts<64,128,64,4,2,__nv_fp8_e4m3>",
         "merge_parts<64,128,64>",
@@ -48,10 +48,10 @@ def ptx(file, compiler, work):
         f"__global__ void keep{i}(void** to) {{ *to = (void*)&{name}; }}\n"
         for i, name in enumerate(KERNELS[file])
     )
-    text = f'#include "{file}.cu"\n{keep}'
+    text = f'#include "llm/kernels/{file}.cu"\n{keep}'
     arch = "sm_90a" if "wgmma" in (FOLDER / f"{file}.cu").read_text() else "sm_90"
     flags = ["-std=c++17", f"-arch={arch}", "-ptx"]
-    done = compiler(text, flags, work, [FOLDER, FOLDER.parent], output=True)
+    done = compiler(text, flags, work, [examples_dir()], output=True)
     assert done.status == 0, done.log
     parts = re.split(r"\.entry ", done.output.decode())[1:]
     return [part for part in parts if "\tret;" in part]  # not what is only declared

@@ -1,22 +1,15 @@
 """Which launches the products of a layer are, for each number of rows, GPU and mode, without a GPU."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
-
-import fused
-import linear_hopper
-import norms
-import products
-from linear_hopper import FASTER, SOURCE, Tile, choose, instance
-from products import Products
-
 import cudatut as ct
+from cudatut.book.llm.backends import products
+from cudatut.book.llm.backends.products import Products
+from cudatut.book.llm.kernels import fused, linear_hopper, norms
+from cudatut.book.llm.kernels.linear_hopper import FASTER, SOURCE, Tile, choose, instance
 
 ROWS, DIM = 5000, 64
 CONFIG = SimpleNamespace(dim=DIM, rms_eps=1e-5)

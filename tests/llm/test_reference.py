@@ -42,7 +42,7 @@ def slow_logits(config, w, tokens):
 
 
 def test_beside_a_slow_one(checkpoint, answers):
-    from reference import Reference
+    from cudatut.book.llm.model.reference import Reference
 
     model, tokens = Reference(checkpoint), answers.prompts[0][:20]
     expected = slow_logits(checkpoint.config, checkpoint.arrays(), tokens)
@@ -56,7 +56,7 @@ def test_beside_a_slow_one(checkpoint, answers):
 
 def test_adjacent_pairs_are_the_permuted_halves():
     """Files for llama.cpp have the rows of Q and K permuted; others rotate the two halves of a head: the same scores."""
-    from reference import rotate
+    from cudatut.book.llm.model.reference import rotate
 
     rng, d = np.random.default_rng(0), 16
     q, k = rng.standard_normal((2, 5, 1, d)).astype("float32")
@@ -75,7 +75,7 @@ def test_adjacent_pairs_are_the_permuted_halves():
 
 
 def test_extremes():
-    from reference import silu, softmax
+    from cudatut.book.llm.model.reference import silu, softmax
 
     with np.errstate(all="raise", under="ignore"):
         assert softmax(np.array([[1e4, -1e4, -np.inf]], "float32")).tolist() == [[1, 0, 0]]
@@ -83,7 +83,7 @@ def test_extremes():
 
 
 def test_the_context_ends(checkpoint):
-    from reference import Reference
+    from cudatut.book.llm.model.reference import Reference
 
     model = Reference(checkpoint)
     with pytest.raises(ValueError, match="knows 256 positions; 257 tokens"):
@@ -111,10 +111,10 @@ def test_smollm2(request):
     """The real model answers, and its logits are those of transformers."""
     if not request.config.getoption("--smollm2"):
         pytest.skip("needs a download of 98 MB: --smollm2")
-    from checkpoint import Checkpoint
-    from fetch import SMOLLM2, fetch
-    from reference import Reference, greedy
-    from tokens import load
+    from cudatut.book.llm.model.checkpoint import Checkpoint
+    from cudatut.book.llm.model.fetch import SMOLLM2, fetch
+    from cudatut.book.llm.model.reference import Reference, greedy
+    from cudatut.book.llm.model.tokens import load
 
     checkpoint = Checkpoint.open(fetch(), SMOLLM2.sha256)
     tokenizer, model = load(checkpoint), Reference(checkpoint)

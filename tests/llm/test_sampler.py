@@ -6,7 +6,7 @@ import pytest
 
 def test_philox_gives_the_published_words():
     """Known answers of Random123, the authors' own implementation (file kat_vectors)."""
-    from sampler import philox
+    from cudatut.book.llm.engine.sampler import philox
 
     answers = [
         ([0, 0, 0, 0], [0, 0], "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -23,7 +23,7 @@ def test_philox_gives_the_published_words():
 
 
 def test_gumbel_noise():
-    from sampler import gumbel
+    from cudatut.book.llm.engine.sampler import gumbel
 
     noise = gumbel(100_001, seed=3, request=5, position=7)
     assert noise.dtype == np.float32 and noise.shape == (100_001,) and np.isfinite(noise).all()
@@ -37,7 +37,7 @@ def test_gumbel_noise():
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_frequencies(temperature):
     """Chi-squared over 4,000 positions."""
-    from sampler import Sampling, sample
+    from cudatut.book.llm.engine.sampler import Sampling, sample
 
     logits = np.array([2.0, 1.0, 0.5, 0.0, -1.0, 1.5], "float32")
     how = Sampling(temperature, seed=11)
@@ -49,7 +49,7 @@ def test_frequencies(temperature):
 
 
 def test_what_is_kept():
-    from sampler import keep_top_k, keep_top_p
+    from cudatut.book.llm.engine.sampler import keep_top_k, keep_top_p
 
     logits = np.log(np.array([0.1, 0.4, 0.2, 0.2, 0.1], "float32"))
 
@@ -66,7 +66,7 @@ def test_what_is_kept():
 
 
 def test_greedy_and_extremes():
-    from sampler import GREEDY, Sampling, sample
+    from cudatut.book.llm.engine.sampler import GREEDY, Sampling, sample
 
     logits = np.array([1.0, 3.0, 3.0, 2.0], "float32")
     assert sample(logits, GREEDY, 0, 0) == 1, "of equals the first"
@@ -78,7 +78,7 @@ def test_greedy_and_extremes():
 
 
 def test_ngrams():
-    from sampler import Ngrams
+    from cudatut.book.llm.engine.sampler import Ngrams
 
     guess = Ngrams(longest=3, shortest=1)
     assert guess.propose([1], 4) == []
@@ -91,7 +91,7 @@ def test_ngrams():
 
 
 def test_ngrams_by_brute_force():
-    from sampler import Ngrams
+    from cudatut.book.llm.engine.sampler import Ngrams
 
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -108,7 +108,7 @@ def test_ngrams_by_brute_force():
 
 
 def test_accept():
-    from sampler import accept
+    from cudatut.book.llm.engine.sampler import accept
 
     assert accept([], [7]) == [7]
     assert accept([1, 2, 3], [1, 2, 3, 4]) == [1, 2, 3, 4]

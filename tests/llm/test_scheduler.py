@@ -2,98 +2,20 @@
 
 import random
 
-import numpy as np
 import pytest
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-
-VOCAB, STOP = 5, 4
-PRIME = 1_000_003
-
-
-def value_of(read, token, position):
-    """What this model keeps of a token: it depends on all that it keeps of those before, as attention does."""
-    return (int(np.sum(read)) * 31 + token * 7 + position + 1) % PRIME
-
-
-class Pocket:
-    """A backend of one number per slot. It reads through tables alone, and refuses to read what was never written."""
-
-    config = None
-
-    def __init__(self, block_count, block_size):
-        self.block_count, self.block_size = block_count, block_size
-        self.cache = np.full(block_count * block_size, -1, "int64")
-        self.steps, self.budget, self.most = 0, None, None
-        self.ahead = False  # whether tables may name blocks that hold nothing yet
-
-    def run(self, batch):
-        size = self.block_size
-        for array in batch:
-            assert array.dtype == np.int32 and array.flags.c_contiguous
-        assert 1 <= len(batch.tokens) <= self.budget and len(batch.lengths) <= self.most
-        assert len(set(batch.slots.tolist())) == len(batch.slots), "a slot is written twice"
-        written = {int(slot) // size for slot in batch.slots}
-        assert all(self.refs[block] == 1 for block in written), "a shared block is written"
-        for old, new in batch.copies:
-            self.cache[new * size : (new + 1) * size] = self.cache[old * size : (old + 1) * size]
-        drawn = [t if t >= 0 else self.drawn[-1 - t] for t in batch.tokens]
-        kept = []
-        for i, length in enumerate(batch.lengths):
-            needed = -(-length // size)
-            table = batch.tables[i]
-            assert (table[:needed] >= 0).all() and batch.starts[i] < batch.starts[i + 1]
-            assert self.ahead or (table[needed:] == -1).all(), "a stale entry"
-            t = np.arange(length)
-            slots = table[t // size] * size + t % size
-            for n in range(batch.starts[i], batch.starts[i + 1]):
-                position = batch.positions[n]
-                assert batch.slots[n] == slots[position]
-                read = self.cache[slots[:position]]
-                assert (read >= 0).all(), "a slot is read that was never written"
-                self.cache[batch.slots[n]] = value_of(read, int(drawn[n]), int(position))
-                kept.append(self.cache[batch.slots[n]])
-            assert batch.positions[batch.starts[i + 1] - 1] == length - 1
-        self.steps += 1
-        return np.array(kept)[batch.wanted]
-
-    def sample(self, logits, draws):
-        self.drawn = (logits // 3 % VOCAB).astype("int32")
-        return self.drawn.copy()
-
-    def fetch(self, drawn):
-        return drawn
-
-
-def alone(prompt, max_tokens, stop):
-    """What the model says to a prompt."""
-    kept, output, tokens = [], [], list(prompt)
-    while len(output) < max_tokens:
-        for token in tokens[len(kept) :]:
-            kept.append(value_of(np.array(kept, "int64"), token, len(kept)))
-        output.append(kept[-1] // 3 % VOCAB)
-        tokens.append(output[-1])
-        if output[-1] in stop:
-            break
-    return output
-
-
-def managers():
-    from blocks import NaiveBlocks
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
-
-    return [NaiveBlocks, PrefixBlocks, RadixBlocks]
+from pocket import STOP, VOCAB, Pocket, alone, managers  # noqa: E402
 
 
 def play(rng, static=False):
     """One trace: a machine, requests that come, are cancelled and fork; everything is checked after every step."""
-    from engine import Engine
-    from request import Request, State
-    from scheduler import POLICIES, Refused, Scheduler
-    from static_batches import StaticBatches
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.request import Request, State
+    from cudatut.book.llm.engine.scheduler import POLICIES, Refused, Scheduler
+    from cudatut.book.llm.engine.static_batches import StaticBatches
 
     size, running = rng.choice([1, 2, 4, 16]), rng.randint(1, 8)
     beginnings = [[rng.randrange(VOCAB) for _ in range(40)] for _ in range(2)]
@@ -221,14 +143,14 @@ def test_traces_that_hypothesis_draws(request, static):
 
 
 def machine(count=100, size=4, **options):
-    from blocks import NaiveBlocks
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     return Scheduler(NaiveBlocks(count, size), **options)
 
 
 def requests(lengths, max_tokens=5, **fields):
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     return [Request(i, [1] * n, max_tokens, **fields) for i, n in enumerate(lengths)]
 
@@ -277,7 +199,7 @@ def test_policies(policy, order):
 
 
 def test_longest_first_leaves_no_long_answer_to_the_end():
-    from static_batches import bound
+    from cudatut.book.llm.engine.static_batches import bound
 
     rng, steps = random.Random(0), {}
     outputs = [rng.randint(8, 64) for _ in range(64)]
@@ -350,7 +272,7 @@ def test_the_watermark_keeps_blocks_for_those_that_run():
     ],
 )
 def test_what_can_never_be_answered_is_refused(prompt, max_tokens, why):
-    from scheduler import Refused
+    from cudatut.book.llm.engine.scheduler import Refused
 
     scheduler = machine(count=10, size=4, context=64)
     (request,) = requests([prompt], max_tokens)
@@ -363,8 +285,8 @@ def test_what_can_never_be_answered_is_refused(prompt, max_tokens, why):
 
 
 def test_bad_settings_are_refused():
-    from sampler import Sampling
-    from scheduler import Refused
+    from cudatut.book.llm.engine.sampler import Sampling
+    from cudatut.book.llm.engine.scheduler import Refused
 
     with pytest.raises(ValueError, match="each of 9 running requests"):
         machine(token_budget=8, max_running=9)
@@ -393,7 +315,7 @@ def test_cancelled_between_schedule_and_finish():
 
 
 def test_a_fork_needs_something_left_to_say():
-    from scheduler import Refused
+    from cudatut.book.llm.engine.scheduler import Refused
 
     scheduler = machine(max_running=3)
     parent, near, child = requests([3, 3, 3], max_tokens=9)
@@ -411,9 +333,9 @@ def test_a_fork_needs_something_left_to_say():
 
 
 def test_static_batches_wait_for_their_longest():
-    from blocks import NaiveBlocks
-    from request import Request
-    from static_batches import StaticBatches, bound
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.static_batches import StaticBatches, bound
 
     outputs = [2, 9, 3, 4, 4, 4]
     continuous, static = machine(max_running=2), StaticBatches(NaiveBlocks(100, 4), max_running=2)
@@ -431,7 +353,7 @@ def test_static_batches_wait_for_their_longest():
 
 
 def test_the_bound_holds():
-    from static_batches import bound
+    from cudatut.book.llm.engine.static_batches import bound
 
     rng = random.Random(0)
     for _ in range(50):
@@ -451,10 +373,10 @@ def test_the_bound_holds():
 
 @pytest.mark.parametrize("kind", ["prefix", "radix"])
 def test_a_prompt_is_looked_up_once(kind):
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
-    from request import Request
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.radix import RadixBlocks
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     blocks = {"prefix": PrefixBlocks, "radix": RadixBlocks}[kind](20, 4)
     asked, lookup = [], blocks.lookup

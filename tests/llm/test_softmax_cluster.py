@@ -1,78 +1,54 @@
-"""softmax_cluster.cu on the CPU: blocks of a cluster that run in any order, and what happens without its barriers."""
+"""softmax_cluster.cu on a CPU (tests/tensor/hopper_on_cpu): its blocks in random interleavings, and what happens without its
+barriers."""
 
-import ctypes
-import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import gpp
 import numpy as np
 import pytest
-
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-import row_softmax
+from emulator import built, ended, fault
 from llm_rows import HALF_ULP, assert_close, stored, value
 
-FOLDER = examples_dir() / "llm"
+from cudatut.book.llm.kernels import row_softmax
+
+HERE = Path(__file__).parent
 TYPES = {"float32": "float", "bf16": "__nv_bfloat16"}
-BETWEEN = "  arrive();\n  wait_for_cluster();\n"  # parts are written before they are read
-AT_THE_END = "  wait_for_cluster();\n}\n"
-IN_BLOCK = "    __syncthreads();\n"
+FAULTS = {  # what is left out, from which lines
+    "between": ("wait_for_cluster();", "  wait_for_cluster();\n  // Then those of the row"),
+    "end": ("wait_for_cluster();", "its shared memory.\n  wait_for_cluster();"),
+    "block": ("__syncthreads();", "    __syncthreads();\n    // Every warp"),
+}
 
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
-    """An instance of the kernel as a function; `without`: lines that are left out of the sources."""
+    """An instance of the kernel as a function that says whether it has ended well. change: of its text."""
 
-    def build(instance, without=""):
-        folder = tmp_path_factory.mktemp("emulated")
-        sources = "".join(
-            (FOLDER / name).read_text()
-            for name in ("rows.cuh", "softmax.cuh", "softmax_cluster.cu")
-        )
-        if without:
-            assert sources.count(without) == 1
-            sources = sources.replace(
-                without, without.replace("wait_for_cluster();", "").replace("__syncthreads();", "")
+    def build(instance, change=lambda text: text):
+        program = built(
+            tmp_path_factory.mktemp("softmax"), HERE / "hopper_on_cpu/softmax.cpp",
+            "llm/kernels/softmax_cluster.cu", change, PLAN=",".join(map(str, instance)),
+        )  # fmt: skip
+
+        def run(x, out, width, scale=1.0, queries=0, lengths=None, seed=0):
+            numbers = (
+                len(x),
+                width,
+                x.shape[1],
+                out.shape[1],
+                scale,
+                queries,
+                int(lengths is not None),
+                seed,
             )
-        sources = re.sub(r"#(include|pragma once|pragma unroll).*", "", sources)
-        sources, powers = re.subn(r'asm\("ex2[^;]*;[^;]*;', "x = exp2f(x);", sources)
-        assert powers == 1
-        sources = re.sub(r'asm volatile\("" :[^;]*;', ";", sources)
-        at = iter(range(0, 1024, 256))
-        shared = r"__shared__ (\w+) (\w+)((?:\[\w+\])*);"
-        sources, variables = re.subn(
-            shared, lambda m: f"auto& {m[2]} = emulated::shared<{m[1]}{m[3]}>({next(at)});", sources
-        )
-        assert variables == 2
-        T, U = instance[:2]
-        arguments = ", ".join(map(str, instance))
-        (folder / "kernel.cpp").write_text(
-            f"""#include "{Path(__file__).parent}/emulated_cluster.h"
-{sources}
-extern "C" bool run(const {T}* x, long long x_stride, {U}* out, long long out_stride, int rows, int width,
-                    float scale, int queries, const int* lengths, unsigned seed) {{
-  return emulated::launch(rows * {instance[5]}, {instance[3]}, {instance[5]}, seed, [=] {{
-    softmax_cluster<{arguments}>(x, x_stride, out, out_stride, width, scale, queries, lengths);
-  }});
-}}"""
-        )
-        library = gpp.compiled(folder / "kernel.cpp", "-std=c++20", "-O1", "-shared", "-fPIC")
-        run = ctypes.CDLL(str(library)).run
-        run.restype = ctypes.c_bool
+            given = x, *([] if lengths is None else [lengths]), out
+            written, bad = ended(program, numbers, b"".join(one.tobytes() for one in given))
+            if bad:
+                return False
+            out[:] = np.frombuffer(written, out.dtype).reshape(out.shape)
+            return True
 
-        def call(x, out, width, scale=1.0, queries=0, lengths=None, seed=0):
-            where = None if lengths is None else ctypes.c_void_p(lengths.ctypes.data)
-            return run(
-                ctypes.c_void_p(x.ctypes.data), ctypes.c_longlong(x.shape[1]),
-                ctypes.c_void_p(out.ctypes.data), ctypes.c_longlong(out.shape[1]), len(x), width,
-                ctypes.c_float(scale), queries, where, seed,
-            )  # fmt: skip
-
-        return call
+        return run
 
     return build
 
@@ -151,11 +127,10 @@ def test_any_order(build):
     assert [small(run, seed) for seed in range(25)] == [0] * 25
 
 
-@pytest.mark.parametrize(
-    "without", [BETWEEN, AT_THE_END, IN_BLOCK], ids=["between", "end", "block"]
-)
-def test_each_barrier_is_needed(build, without):
-    run = build(SMALL, without)
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_barrier_is_needed(build, name):
+    word, lines = FAULTS[name]
+    run = build(SMALL, fault(lines, lines.replace(word, "")))
     assert sum(small(run, seed) > 0 for seed in range(25)) > 5
 
 
@@ -201,7 +176,7 @@ def test_without_clusters(monkeypatch):
     def choice(capability, width, vec=4):
         gpu = SimpleNamespace(compute_capability=capability, shared_per_block_optin=232448)
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
-        return row_softmax._choice(SimpleNamespace(width=width, bytes=4), vec)
+        return row_softmax._choice(SimpleNamespace(width=width, size=4), vec)
 
     widths = 32768, 49152, 128256, 262144, 262145
     assert [choice((9, 0), n) for n in widths] == [
@@ -245,13 +220,13 @@ def test_launch(monkeypatch):
         array("float32", 2, 50257, 50257), array("float32", 2, 50257, 50257, 1 << 40)
     )
     (first, where, shape), (second, _, odd) = noted
-    source = "llm/softmax_cluster.cu", "softmax_cluster"
+    source = "llm/kernels/softmax_cluster.cu", "softmax_cluster"
     assert first == (*source, "float", "__nv_bfloat16", 4, 512, 8, 8)
     assert where[:6] == (1 << 30, 128260, 1 << 40, 128256, 128256, 0.5)
     assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)
     assert second == (*source, "float", "float", 1, 512, 25, 4)
     assert odd["grid"] == 2 * 4
-    with pytest.raises(ValueError, match="cluster holds 262144"):
+    with pytest.raises(ValueError, match="'cluster' holds 262144"):
         row_softmax.softmax(
             array("float32", 1, 262145, 262145),
             array("float32", 1, 262145, 262145, 1 << 40),

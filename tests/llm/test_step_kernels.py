@@ -7,25 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import activation
-import decode
-import fused
-import gemv
-import linear
-import linear_hopper
-import linear_qkv
-import norms
 import numpy as np
-import products
 import pytest
-import rows
-import sampling
-from costs import operations, total
-from random_model import SMOLLM2
-from step_kernels import Launch, distinct, noted, replay, work_of
-from weights import Layer, Matrix
 
 import cudatut as ct
+from cudatut.book.llm.backends import products
+from cudatut.book.llm.kernels import (
+    activation,
+    fused,
+    gemv,
+    linear,
+    linear_hopper,
+    linear_qkv,
+    norms,
+    rows,
+    sampling,
+)
+from cudatut.book.llm.kernels.attention import decode
+from cudatut.book.llm.model.costs import operations, total
+from cudatut.book.llm.model.random_model import SMOLLM2
+from cudatut.book.llm.model.weights import Layer, Matrix
+from cudatut.book.llm.serving.step_kernels import Launch, distinct, noted, replay, work_of
 
 CONFIG = replace(SMOLLM2, layers=3)
 CONTEXT = 300

@@ -27,7 +27,7 @@ class File:
 
 @pytest.fixture(scope="module")
 def bpe():
-    from tokens import byte_names, load
+    from cudatut.book.llm.model.tokens import byte_names, load
 
     marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     names = [*marks, *byte_names(), *(merge.replace(" ", "") for merge in MERGES)]
@@ -127,7 +127,7 @@ def test_marks_in_a_text_are_text(bpe):
 
 
 def test_characters(checkpoint):
-    from tokens import TextError, load
+    from cudatut.book.llm.model.tokens import TextError, load
 
     tokenizer = load(checkpoint)
     tokens = tokenizer.encode("春眠不觉晓, a.")
@@ -140,8 +140,8 @@ def test_characters(checkpoint):
 
 
 def test_unknown_kinds_are_refused(bpe):
-    from checkpoint import CheckpointError
-    from tokens import TextError, load
+    from cudatut.book.llm.model.checkpoint import CheckpointError
+    from cudatut.book.llm.model.tokens import TextError, load
 
     with pytest.raises(CheckpointError, match="of the kind 'bert'"):
         load(File({"tokenizer.ggml.model": "bert"}))
@@ -154,5 +154,40 @@ def test_unknown_kinds_are_refused(bpe):
     with pytest.raises(CheckpointError, match="the way of 'llama-bpe'"):
         load(File(values))
     values |= {"tokenizer.ggml.pre": "smollm", "tokenizer.ggml.merges": []}
+    with pytest.raises(CheckpointError, match="no token would end an answer"):
+        load(File(values))
+    values["tokenizer.ggml.eos_token_id"] = 0
     with pytest.raises(TextError, match="not learned to chat"):
         load(File(values)).chat([("user", "a")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": None}, "tokens must be a list of str"),
+        ({"tokens": [1, 2]}, "tokens must be a list of str"),
+        ({"token_type": [1]}, "token_type must be a list of int, one for each token"),
+        ({"token_type": None}, "token_type must be a list of int"),
+        ({"tokens": ["a", "b", "a", "ab"]}, "tokens has 'a' 2 times; each token is allowed once"),
+        ({"tokens": ["a", "春", "c", "ab"]}, r"token 1 of tokenizer.ggml.tokens is '\\u6625', which stands for no"),
+        ({"merges": None}, "lacks the list tokenizer.ggml.merges"),
+        ({"merges": ["a b c"]}, "merges has 'a b c'; two tokens that make a third"),
+        ({"merges": ["a c"]}, "merges has 'a c'; two tokens"),
+        ({"pre": 5}, "the way of 5"),
+        ({"model": [1]}, r"of the kind \[1\]"),
+        ({"model": "characters", "bos_token_id": None}, "lacks the key tokenizer.ggml.bos_token_id"),
+    ],
+)  # fmt: skip
+def test_a_damaged_vocabulary_is_refused(changes, message):
+    from cudatut.book.llm.model.checkpoint import CheckpointError
+    from cudatut.book.llm.model.tokens import load
+
+    values = {
+        "model": "gpt2", "pre": "smollm", "tokens": ["a", "b", "c", "ab"], "token_type": [1, 1, 3, 1],
+        "merges": ["a b"], "eos_token_id": 2, "bos_token_id": 2,
+    }  # fmt: skip
+    whole = {f"tokenizer.ggml.{key}": value for key, value in values.items()}
+    assert load(File(whole)).encode("ab") == [3]
+    damaged = whole | {f"tokenizer.ggml.{key}": value for key, value in changes.items()}
+    with pytest.raises(CheckpointError, match=message):
+        load(File(damaged))

@@ -1,7 +1,8 @@
 """The weights as the library `transformers` wants them: names, and the order of rows. Needs neither it nor PyTorch."""
 
 import numpy as np
-from torch_transformers import halves, theirs
+
+from cudatut.book.llm.backends.torch_transformers import halves, theirs
 
 
 def turned(x, angles, neighbors):

@@ -9,10 +9,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: it is nee
 
 
 def test_what_is_trained_is_what_is_run(tmp_path):
-    import train_tang
-    from checkpoint import Checkpoint, Config
-    from reference import Reference
-    from tiny import SPECIAL, save
+    from cudatut.book.llm.model import train_tang
+    from cudatut.book.llm.model.checkpoint import Checkpoint, Config
+    from cudatut.book.llm.model.reference import Reference
+    from cudatut.book.llm.model.tiny import SPECIAL, save
 
     config = Config(2, 64, 2, 1, 32, 96, 30, 64, rms_eps=train_tang.RMS_EPS)
     characters = [chr(0x4E00 + i) for i in range(30 - len(SPECIAL))]

@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 
 from cudatut import catalog
+from cudatut.fingerprint.meaning import meaning_hash
 
 CUDA = (".cu", ".cuh")
 CELL = re.compile(r"^# %%.*$", re.MULTILINE)
@@ -39,8 +40,10 @@ class Recorded:
     sources: frozenset[str]
     meant: frozenset[str]  # those whose meaning counts
     shows_lines: bool
-    newer: bool  # it names its kernels and its instrument
-    kernels: frozenset[str] = frozenset()  # the files of those
+    aspects: (
+        frozenset[str] | None
+    )  # of the instrument that it used; None where it names neither that nor its kernels
+    kernels: frozenset[tuple[str, str]] = frozenset()  # file and name
 
 
 @dataclass
@@ -113,6 +116,15 @@ class Book:
 
     def harmful(self, kind: str, what: str, files: dict[str, Any], *names: str) -> Change:
         return Change(kind, what, _placed(files), {one.path: False for one in self.of(*names)})
+
+    def judged_by_code(self, change: Change, file: str, kernels: set[str]) -> Change:
+        """The change, without a verdict on recordings that name their kernels and ran none of these `kernels` of the file."""
+        for one in self.of(file):
+            ran = {name.partition("<")[0] for of, name in one.kernels if of == file}
+            if one.aspects is not None and not ran & kernels:
+                change.unknown.add(one.path)
+                change.fresh.pop(one.path, None)
+        return change
 
 
 def _placed(files: dict[str, Any]) -> dict[str, Any]:
@@ -345,7 +357,7 @@ def cuda_written_otherwise(book: Book) -> Change:
 
 def module_renamed(book: Book) -> Change:
     """With the imports of all who name it."""
-    name, new = _module_to_move(book), None
+    name = _module_to_move(book)
     folder, stem = _at(name.removesuffix(".py"))
     new = f"{folder}/{stem}_{book.draw.choice(['parts', 'anew', 'x'])}.py"
     files = {name: None, new: book.text(name)} | _with_imports(book, name, new)
@@ -353,34 +365,15 @@ def module_renamed(book: Book) -> Change:
 
 
 def module_moved(book: Book) -> Change:
-    """To another folder, from where the others have it by `ct.shared`, or by its longer name."""
+    """To another folder, with the imports of all who name it."""
     name = _module_to_move(book)
-    own = _imports(book.text(name))
     folder, stem = _at(name.removesuffix(".py"))
-    if any(f"{folder}/{one}.py" in book.names for one in own):
-        raise Unfit("it imports modules beside it")
-    other = _another_folder(book, folder)
-    new = f"{other}/{stem}.py"
-    if new in book.names:
+    other = f"{_another_folder(book, folder)}/{stem}"
+    if any(one.startswith((f"{other}.py", f"{other}/")) for one in book.names):
         raise Unfit("there is one of this name")
-    shared = {}
-    for user, text in _users(book, name).items():
-        changed = re.sub(
-            rf"^(\s*)import {stem}$",
-            rf'\1{stem} = ct.shared("{other}/{stem}")',
-            text,
-            flags=re.MULTILINE,
-        ).replace(f'"{folder}/{stem}"', f'"{other}/{stem}"')
-        changed = re.sub(rf"{re.escape(_dotted(name))}\b", _dotted(new), changed)
-        if re.search(rf"^\s*(?:from {stem} |import {stem}\b)", changed, re.MULTILINE):
-            raise Unfit("imported in other ways")
-        if "ct.shared" in changed and not re.search(
-            r"^import cudatut as ct$", changed, re.MULTILINE
-        ):
-            raise Unfit("it has no ct")
-        shared[user] = changed
-    files = {name: None, new: book.text(name)} | shared
-    return book.harmless("module moved", f"{name} to {new}", files, *_known(book, files))
+    files = {name: None, f"{other}.py": book.text(name)}
+    files |= _with_imports(book, name, f"{other}.py")
+    return book.harmless("module moved", f"{name} to {other}.py", files, *_known(book, files))
 
 
 def _at(name: str) -> tuple[str, str]:
@@ -403,57 +396,73 @@ def _known(book: Book, files: dict[str, Any]) -> list[str]:
 
 
 def _module_to_move(book: Book) -> str:
+    # Those that the package calls by their names, and those that a script calls by a name that it makes.
+    called = ("exercises.py", "/ladder.py", "/autotuning_space.py", "/tuner.py")
+    scripts = book.scripts.values()
+
     def fits(name: str) -> bool:
-        text = book.text(name)
-        called = ("exercises.py", "/ladder.py", "/autotuning_space.py")  # by the package
-        own = not CELL.search(text) and not name.endswith(called)
-        alone = own and "__file__" not in text and "__name__" not in text and "/" in name
-        return alone and bool(_users(book, name))
+        text, made = book.text(name), f"{_dotted(_at(name)[0])}.{{"
+        own = not CELL.search(text) and not name.endswith(called) and "/" in name
+        alone = own and "__file__" not in text and "__name__" not in text
+        return alone and bool(_users(book, name)) and not any(made in one for one in scripts)
 
     return book.pick(".py", fits)
 
 
-def _imports(text: str) -> set[str]:
-    return set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE))
+def _imports_of(text: str, name: str) -> list[ast.ImportFrom]:
+    """The statements that import from a module, or the module from its folder."""
+    folder, stem = _at(name.removesuffix(".py"))
+    return [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom)
+        and (
+            node.module == _dotted(name)
+            or (node.module == _dotted(folder) and stem in [one.name for one in node.names])
+        )
+    ]
 
 
 def _users(book: Book, name: str) -> dict[str, str]:
-    """The scripts that import a module or name it."""
-    folder, stem = _at(name.removesuffix(".py"))
-    by_its_place = re.compile(rf'"{folder}/{stem}"|{re.escape(_dotted(name))}\b')
+    """The scripts that import a module."""
+    stem = _at(name.removesuffix(".py"))[1]
     return {
         user: text
         for user, text in book.scripts.items()
-        if user != name
-        and ((_at(user)[0] == folder and stem in _imports(text)) or by_its_place.search(text))
+        if stem in text and _imports_of(text, name)
     }
 
 
 def _with_imports(book: Book, name: str, new: str) -> dict[str, str]:
-    """The scripts that import a module, with its new name."""
-    (folder, stem), (_, to) = (_at(one.removesuffix(".py")) for one in (name, new))
+    """The scripts that import a module, with its new name: it is called by that in all of a script, or in its import alone."""
+    stem, to = (_at(one.removesuffix(".py"))[1] for one in (name, new))
     changed = {}
     for user, text in _users(book, name).items():
-        everywhere = book.draw.random() < 0.5 and to not in text
-        if (
-            everywhere
-            and re.search(rf"^import {stem}$", text, re.MULTILINE)
-            and _only_a_module(text, stem)
-        ):
-            text = re.sub(rf"(?<![\w.\"/]){stem}(?=\.|$)", to, text, flags=re.MULTILINE)
-        text = re.sub(
-            rf"^(\s*)import {stem}$", rf"\1import {to} as {stem}", text, flags=re.MULTILINE
-        )
-        text = re.sub(rf"^(\s*)import {stem} as", rf"\1import {to} as", text, flags=re.MULTILINE)
-        text = re.sub(
-            rf"^(\s*)from {stem} import", rf"\1from {to} import", text, flags=re.MULTILINE
-        )
-        text = re.sub(rf"{re.escape(_dotted(name))}\b", _dotted(new), text)
-        changed[user] = text.replace(f'"{folder}/{stem}"', f'"{folder}/{to}"')
+        everywhere = book.draw.random() < 0.5 and to not in text and _only_a_module(text, stem)
+        lines = text.splitlines(keepends=True)
+        for node in sorted(_imports_of(text, name), key=lambda node: node.lineno, reverse=True):
+            indent = " " * node.col_offset
+            said = [
+                f"{indent}{ast.unparse(one)}\n" for one in _renamed(node, name, new, everywhere)
+            ]
+            lines[node.lineno - 1 : last_line(node)] = said
+        changed[user] = "".join(lines)
+        if everywhere:
+            changed[user] = re.sub(rf"(?<![\w.\"/]){stem}(?=\.)", to, changed[user])
         ast.parse(changed[user])
-        if _at(user)[0] == folder and stem in _imports(changed[user]):
-            raise Unfit("imported in other ways")
     return changed
+
+
+def _renamed(node: ast.ImportFrom, name: str, new: str, everywhere: bool) -> list[ast.ImportFrom]:
+    """A statement that imports a module or from it, by the module's new name. everywhere: what it is called is new, too."""
+    if node.module == _dotted(name):
+        return [ast.ImportFrom(_dotted(new), node.names, 0)]
+    (_, stem), (folder, to) = (_at(one.removesuffix(".py")) for one in (name, new))
+    others = [one for one in node.names if one.name != stem]
+    bound = [one.asname or (to if everywhere else stem) for one in node.names if one.name == stem]
+    own = [ast.alias(to, one if one != to else None) for one in bound]
+    rest = [ast.ImportFrom(node.module, others, 0)] if others else []
+    return [*rest, ast.ImportFrom(_dotted(folder), own, 0)]
 
 
 def _only_a_module(text: str, stem: str) -> bool:
@@ -553,7 +562,7 @@ def _cheap(book: Book, name: str) -> bool:
         if name not in seen and name in book.headers:
             seen.add(name)
             for quoted in re.findall(r'#include "([^"]+)"', book.headers[name]):
-                for place in (f"{name.split('/')[0]}/{quoted}", quoted):
+                for place in (f"{_at(name)[0]}/{quoted}", quoted):
                     files(place, seen)
         return seen
 
@@ -701,13 +710,21 @@ def constant_in_kernel(book: Book) -> Change:
     head, _, value = lines[one].partition("= ")
     value = re.sub(r"(?<![\w.])(\d+)", lambda m: str(int(m[1]) + 1), value, count=1)
     lines[one] = f"{head}= {value}"
-    return book.harmful("constant in a kernel", f"{name}:{one + 1}", {name: "".join(lines)}, name)
+    change = book.harmful("constant in a kernel", f"{name}:{one + 1}", {name: "".join(lines)}, name)
+    kernel = re.findall(r"\b(\w+)\s*\(", "".join(lines[:one]).rpartition("__global__")[2])
+    # Those that name their kernels are judged by the machine code of these: whoever runs another one of the file need not care.
+    return book.judged_by_code(change, name, {word for word in kernel if not word.startswith("__")})
+
+
+_THREAD = re.compile(
+    r"^([^/\n]*[^\w/.\n]) *threadIdx\.x\b", re.MULTILINE
+)  # in code, not in a comment
 
 
 def another_thread(book: Book) -> Change:
-    name = book.pick(".cu", lambda name: "threadIdx.x" in book.text(name))
+    name = book.pick(".cu", lambda name: bool(_THREAD.search(book.text(name))))
     new = replaced_once(
-        book.text(name), r"(?<=[^\w/.]) *threadIdx\.x\b", lambda m: " (threadIdx.x ^ 1)", book.draw
+        book.text(name), _THREAD.pattern, lambda m: f"{m[1]} (threadIdx.x ^ 1)", book.draw
     )
     return book.harmful("another thread", name, {name: new}, name)
 
@@ -719,7 +736,9 @@ def another_unroll(book: Book) -> Change:
     new = re.sub(
         r"^(\s*)#pragma unroll$", r"\1#pragma unroll 1", book.text(name), flags=re.MULTILINE
     )
-    return book.harmful("unroll", name, {name: new}, name)
+    change = book.harmful("unroll", name, {name: new}, name)
+    # Of a loop of one step the machine code is the same.
+    return book.judged_by_code(change, name, set())
 
 
 def a_parameter(book: Book) -> Change:
@@ -894,7 +913,11 @@ def header_shadowed(book: Book) -> Change:
         if _at(one)[0] == folder and f'#include "{meant}"' in text
     ]
     text = f"{book.text(meant)}\n#define SHADOWED 1\n"
-    return book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
+    change = book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
+    # A script may read a kernel's text and replace the include: what it compiles has no such header.
+    included = {one.path for one in book.of(meant)}
+    change.fresh = {path: fresh for path, fresh in change.fresh.items() if path in included}
+    return change
 
 
 def module_shadowed(book: Book) -> Change:
@@ -918,7 +941,7 @@ def module_shadowed(book: Book) -> Change:
 
 
 def data_changed(book: Book) -> Change:
-    name = "llm/tang.gguf"
+    name = "llm/model/tang.gguf"
     if not book.of(name):
         raise Unfit("no recording says that it reads it")
     raw = bytearray((book.root / "examples" / name).read_bytes())
@@ -993,9 +1016,6 @@ def _with_ledger(
     book: Book, name: str, new: str, change: Callable[[dict, str], None]
 ) -> dict[str, str | bytes | None]:
     """A changed file of the instrument, and the ledger; change: what to do with it, given the new meaning."""
-    sys.path.insert(0, str(book.root))
-    from cudatut.fingerprint.meaning import meaning_hash
-
     ledger = yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))
     ledger["same"] = ledger["same"] or []
     change(ledger, str(meaning_hash(name, new.encode())))
@@ -1014,7 +1034,7 @@ def instrument_told_why(book: Book) -> Change:
         "instrument changed, with a reason",
         name,
         files,
-        {one.path: True for one in book.recordings if one.newer},
+        {one.path: True for one in book.recordings if one.aspects is not None},
     )
 
 
@@ -1049,7 +1069,7 @@ def instrument_raised(book: Book) -> Change:
             ledger["numbers"][aspect] += 1
 
     files = _with_ledger(book, name, new, raised)
-    return Change("instrument raised", name, files, _of_newer(book, name))
+    return Change("instrument raised", name, files, _of_its_aspects(book, name))
 
 
 def instrument_written_over(book: Book) -> Change:
@@ -1060,14 +1080,14 @@ def instrument_written_over(book: Book) -> Change:
         _have_meaning(ledger, name, meaning)
 
     files = _with_ledger(book, name, new, over)
-    return Change("meaning in the ledger written over", name, files, _of_newer(book, name))
+    return Change("meaning in the ledger written over", name, files, _of_its_aspects(book, name))
 
 
-def _of_newer(book: Book, name: str) -> dict[str, bool]:
-    """The newer recordings here were timed and checked: of these aspects they carry numbers and meanings."""
-    of = yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))["files"][name]["of"]
-    used = bool({"timing", "checking"} & set(of))
-    return {one.path: not used for one in book.recordings if one.newer}
+def _of_its_aspects(book: Book, name: str) -> dict[str, bool]:
+    """Of each recording that names its instrument, whether a change in that file leaves it fresh: it used none of its aspects."""
+    of = set(yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))["files"][name]["of"])
+    named = {one.path: one.aspects for one in book.recordings if one.aspects is not None}
+    return {path: not of & aspects for path, aspects in named.items()}
 
 
 # --- drawing -----------------------------------------------------------------------------------------
@@ -1125,7 +1145,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--count", type=int, default=40)
     options = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).parent))
     from judged import judged
 
     print(f"seed {options.seed}")

@@ -187,6 +187,8 @@ def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
         before = code[:at].rstrip()
         if not before or before[-1] not in ";{}:)" or before.endswith("::"):
             continue  # in the midst of an expression
+        if before[-1] == ":" and "?" in re.split(r"[;{}]", before)[-1]:
+            continue  # not behind a label
         behind = _end_of_statement(code, at)
         if behind is None:
             continue
@@ -241,13 +243,19 @@ def _end_of_statement(code: str, at: int) -> int | None:
     return None
 
 
+def family_of(old: str, real: str, family: str) -> str:
+    """The family of a statement: of an `asm`, whose text `old` has blanks instead of strings, what the real text says."""
+    if not old.startswith("asm"):
+        return family
+    return next((one for one, words in _ASM.items() if words.search(real)), "statement")
+
+
 def possible(file: str, text: str) -> list[Mutant]:
     """All faults of a file."""
     code, found = blanked(text), []
     for at, old, new, family in (*tokens(code), *statements(code)):
         real = text[at : at + len(old)]
-        if old.startswith("asm"):
-            family = next((one for one, words in _ASM.items() if words.search(real)), "statement")
+        family = family_of(old, real, family)
         found.append(Mutant(file, at, real, new, family, text.count("\n", 0, at) + 1))
     return found
 
@@ -279,8 +287,9 @@ def drawn(texts: dict[str, str], seed: int) -> Iterator[Mutant]:
 
 
 def kernel_files(root: Path) -> dict[str, str]:
-    """The kernel files of llm and tensor, without those of exercises and solutions."""
-    found = [path for part in ("llm", "tensor") for path in (root / part).glob("*.cu*")]
+    """The kernel files of llm and tensor and of what they share, without those of exercises and solutions."""
+    rooms = ("llm", "tensor", "hopper", "ptx", "measure")
+    found = [path for room in rooms for path in (root / room).rglob("*.cu*")]
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(found)

@@ -1,23 +1,32 @@
 """Faults planted in the kernels of `llm` and `tensor`, each judged by the tests of tests/gpu that load its file.
 
-    python tests/gpu/shards.py llm-products llm-rows tensor --kernels --out SURVEY
+    python tests/gpu/shards.py llm-products llm-rows tensor uneven-llm uneven-tensor --kernels --out SURVEY
+    export PYTHONPATH=.:tests/gpu
     python tests/planted/kernels.py clean SURVEY --out OUT
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150 --again survived,undecided --budget 150
+    python tests/planted/kernels.py settle SURVEY --out OUT --seed N
     python tests/planted/kernels.py report OUT --seed N --count 150
 
 The first, a run of the shards, says which tests load which kernels, how long they take and what the code of each kernel
 is. Of these tests `choose` takes for each file those that together run every kernel and every test function that loads it,
-quick ones first, as far as they fit into `--budget` seconds. `clean` runs what would be chosen for each file in a tree
+quick ones first, as far as they fit into `--budget` seconds; what survives these, and settled.yml does not name, meets more of
+them, as far as they fit into `--more`. `clean` runs what would be chosen for each file in a tree
 without faults, which has to pass within the same limits; `judge` does the same for some of its faults' files (`--controls`).
+A fault among barriers, fences and phases meets first tests of the shards `uneven-*`, whose warps wait now and then; others
+meet them last. `settle` needs no GPU: it compares the code of kernels for which `judge` had no time.
 
 What became of a fault:
 
-    noticed           a test failed, the process ended or nothing went on for `--hang` seconds
+    noticed           a test failed, the process ended, or a test took several times as long as it should and `--hang` seconds
     survived          all chosen tests passed, though the code of a kernel is another
-    equivalent        all of them passed, and the code of every kernel that tests load is the same
-    does not compile  and is not counted
+    equivalent        all of them passed, and the code of every kernel that tests load is the same; or settled.yml says why
+                      nothing can come of it
+    not to be shown   settled.yml says which rule it breaks, and that this GPU does not show it
+    does not compile
     undecided         the time was not enough
+
+The first two are counted; the others are told.
 
 Results are lines of JSON in OUT, as they come: what was cut short goes on where it was. Each process has a copy of the
 tree, in which nothing but one file of examples/ is another.
@@ -28,6 +37,7 @@ import json
 import operator
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -35,26 +45,31 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+import cuda_mutants
+import shards
+import yaml
+from cuda_mutants import Mutant
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "gpu"))
-
-import cuda_mutants  # noqa: E402
-import shards  # noqa: E402
-from cuda_mutants import Mutant  # noqa: E402
 
 COUNTED = ("noticed", "survived")
+PASSED = ("same code", "passed")  # without a fault; uneven kernels have other code
 STARTING = 25  # seconds until the first test of a process runs, beside eleven others
-SLOWER = 4  # times as long as in the survey a test may take beside others
-COMPILED = 90  # seconds that one kernel may take to compile
+SLOWER = 6  # times as long as in the survey a test may take beside others
+OF_ONE_KERNEL = 6  # tests of a kernel that a fault has changed and the first tests have not run
+RUNNING = 1.5  # seconds that a case may run and still be preferred to a quicker one
+SCHEDULED = ("barrier", "fence", "phase")  # families whose faults a schedule shows
+SETTLED = HERE / "settled.yml"
+ARCH = "sm_90a"  # of the GPU whose survey it is
 
 
 # --- which tests ------------------------------------------------------------------------------------
@@ -66,6 +81,10 @@ class Survey:
 
     kernels: dict[str, dict] = field(default_factory=dict)
     tests: dict[str, dict] = field(default_factory=dict)
+    uneven: dict[str, dict] = field(default_factory=dict)  # tests with warps that wait now and then
+
+    def of_uneven(self) -> "Survey":
+        return Survey(self.kernels, self.uneven)
 
     def files(self) -> set[str]:
         """Those of the examples that tests load."""
@@ -77,26 +96,40 @@ class Survey:
         return {one for one, fact in self.kernels.items() if file in fact.get("files", ())}
 
 
-def survey(folder: Path) -> Survey:
-    """Read the reports of a folder. Raises SystemExit where there is none with kernels."""
-    found = Survey()
+def survey(folder: Path, root: Path | None = None) -> Survey:
+    """Read the reports of a folder. Raises SystemExit where there is none with kernels.
+
+    root: of a tree; what is no test function there any more is left out.
+    """
+    found, texts = Survey(), {}
+
+    def is_there(name: str) -> bool:
+        if root is None:
+            return True
+        file, _, function = function_of(name).rpartition("::")
+        if file not in texts:
+            path = root / file
+            texts[file] = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return f"def {function}(" in texts[file]
+
     for report in sorted(folder.glob("report-*.jsonl")):
         run = shards.read(report)
-        for (
-            key,
-            fact,
-        ) in run.kernels.items():  # the time of whoever compiled it, not of whoever found it
+        uneven = report.stem.removeprefix("report-") in shards.UNEVEN
+        for key, fact in run.kernels.items():
+            if uneven and key in found.kernels:
+                continue  # the code of an uneven kernel is another one
+            # The time of whoever compiled it, not of whoever found it.
             if fact.get("compiled", 0) >= found.kernels.get(key, {}).get("compiled", 0):
                 found.kernels[key] = fact
-        found.tests |= {
+        (found.uneven if uneven else found.tests).update({
             name: test
             for name, test in run.tests.items()
-            if test["outcome"] == "passed" and test.get("kernels") and not test.get("large")
-        }
+            if test["outcome"] == "passed" and test.get("kernels") and not test.get("large") and is_there(name)
+        })  # fmt: skip
     if not found.tests:
         raise SystemExit(
             f"{folder} has no report of tests with their kernels: "
-            "run `python tests/gpu/shards.py llm-products llm-rows tensor --kernels --out FOLDER` on a GPU"
+            "run `python tests/gpu/shards.py llm-products llm-rows tensor uneven-llm uneven-tensor --kernels --out FOLDER` on a GPU"
         )
     return found
 
@@ -118,9 +151,10 @@ def function_of(name: str) -> str:
 
 
 def choose(found: Survey, file: str, budget: float, seed: int = 0) -> Choice:
-    """Tests that load a file: first a case of each test function, then each kernel once, then others, quick ones first.
+    """Tests that load a file: first a case of each test function, then each kernel once, then others, at random.
 
-    A kernel costs what the survey compiled it for, once: the tree in which it is compiled is a new one.
+    A kernel costs what the survey compiled it for, once: the tree in which it is compiled is a new one. Of cases that need
+    equally many new ones, that which runs longest is taken, up to `RUNNING`: its loops turn more than once.
     """
     own = found.of(file)
     used = {
@@ -133,16 +167,24 @@ def choose(found: Survey, file: str, budget: float, seed: int = 0) -> Choice:
     run: set[str] = set()
     spent = 0.0
 
-    def cost(name: str) -> float:
+    def running(name: str) -> float:
         test = found.tests[name]
-        running = max(test["seconds"] - test.get("compiling", 0.0), 0.02)
-        new = used[name] - compiled
-        return running + sum(found.kernels[one].get("compiled", 0.0) for one in new)
+        return max(test["seconds"] - test.get("compiling", 0.0), 0.02)
+
+    def compiling(name: str) -> float:
+        return sum(found.kernels[one].get("compiled", 0.0) for one in used[name] - compiled)
+
+    def cost(name: str) -> float:
+        return running(name) + compiling(name)
+
+    def preferred(name: str) -> tuple[float, float]:
+        seconds = running(name)
+        return compiling(name), seconds if seconds > RUNNING else -seconds
 
     def take(fits: Callable[[str], bool]) -> bool:
-        """Add the quickest that fits; the first whatever it costs."""
+        """Add the preferred one that fits; the first whatever it costs."""
         nonlocal spent
-        best = min(filter(fits, names), key=cost, default=None)
+        best = min(filter(fits, names), key=preferred, default=None)
         if best is None or (chosen and spent + cost(best) > budget):
             return False
         spent += cost(best)
@@ -197,37 +239,47 @@ class Tree:
             self.clean = None
 
 
+def patience(found: Survey, report: shards.Found, hang: float) -> float:
+    """Seconds after which a test hangs that has told nothing: several times what it takes, and what one kernel that it has
+    not yet compiled takes; before the first test, what it takes to get there."""
+    if not report.running:
+        return STARTING + hang
+    name = next(iter(report.running.values()))
+    test = found.tests.get(name, {})
+    missing = set(test.get("kernels", ())) - report.kernels.keys()
+    compiling = max((found.kernels[one].get("compiled", 0.0) for one in missing), default=0.0)
+    running = max(test.get("seconds", 0.0) - test.get("compiling", 0.0), 0.0)
+    return hang + SLOWER * (running + compiling)
+
+
 def judge(
-    tree: Tree, found: Survey, file: str, choice: Choice, folder: Path, limits: Limits
-) -> dict:
-    """Run the tests in a tree, and say what became of the fault in it."""
+    tree: Tree, found: Survey, file: str, choice: Choice, folder: Path, limits: Limits, uneven: bool = False
+) -> dict:  # fmt: skip
+    """Run the tests in a tree, and say what became of the fault in it. uneven: with warps that wait now and then."""
     name = f"{time.time_ns()}"
-    plan = {"names": choice.tests, "files": [], "seed": 0, "ordered": True, "kernels": True, "at_once": True}  # fmt: skip
+    plan = {"names": choice.tests, "files": [], "seed": 0, "ordered": True, "kernels": True, "at_once": True, "uneven": uneven}  # fmt: skip
     files = sorted({test.partition("::")[0] for test in choice.tests})
     processes = shards.Processes(plan, folder, name, tree.place, ["-x"], files, 12)
     begun = time.monotonic()
-    slowest = max((found.kernels[one].get("compiled", 0) for one in found.of(file)), default=0)
-    hang = limits.hang + min(2 * slowest, COMPILED)
     most = STARTING + SLOWER * choice.seconds
     processes.start()
     try:
         stuck, size, grown = "", -1, time.monotonic()
+        allowed = patience(found, shards.Found(), limits.hang)
         while processes.running and not stuck:
             time.sleep(0.1)
             processes.ended()
             now = time.monotonic()
             new = processes.report.stat().st_size if processes.report.is_file() else 0
             if new != size:
-                size, grown = new, now
+                size, grown, so_far = new, now, shards.read(processes.report)
+                allowed = patience(found, so_far, limits.hang)
+                if now - begun > most and so_far.tests:  # one that hangs is no slow one
+                    stuck = "slow"
             if now > limits.until:
                 return {"outcome": "cut", "seconds": round(now - begun, 1)}
-            allowed = (
-                hang if size > 0 else STARTING + hang
-            )  # Python and pytest start, beside others
             if now - grown > allowed:
                 stuck = f"nothing went on for {allowed:.0f} s"
-            elif now - begun > most:
-                stuck = "slow"
         running = list(shards.read(processes.report).running.values())
     finally:
         processes.end()
@@ -253,6 +305,8 @@ def judge(
         return result | {"outcome": "noticed", "by": running[0], "how": stuck}
     if len(report.tests) < len(choice.tests):
         return result | {"outcome": "undecided", "how": stuck or log[-500:]}
+    if uneven:
+        return result | {"outcome": "passed"}
     # A kernel whose key names a folder is of this tree alone, and can be compared only by what it includes.
     differ = {
         one
@@ -269,38 +323,88 @@ def judge(
     return result | {"outcome": outcome, "kernels": len(differ)}
 
 
-# What the tests have not compiled: in a process of its own, since it needs the tree's package.
-_CODES = """
-import json, sys
-from concurrent.futures import ThreadPoolExecutor
-import cudatut as ct
-from cudatut.fingerprint import code
-ct.device()
-def one(asked):
-    kernel = ct.Kernel(asked[0], asked[1], asked[2] or None, asked[3], asked[4], load=False)
-    return code.digest(kernel.cubin, kernel.symbol)
-with ThreadPoolExecutor(4) as pool:
-    keys = json.load(sys.stdin)
-    print(json.dumps(dict(zip(keys, pool.map(lambda key: one(json.loads(key)), keys)))))
-"""
+def same_everywhere(tree: Tree, found: Survey, file: str, limit: float) -> tuple[bool | None, str]:
+    """Whether all kernels that tests load have the code of the survey in this tree, and which has not.
 
-
-def same_everywhere(tree: Tree, found: Survey, file: str, limit: float) -> bool | None:
-    """Whether all kernels that tests load have the code of the survey in this tree; None where that cannot be said."""
-    keys = [key for key in sorted(found.of(file)) if found.kernels[key].get("code")]
+    None where that cannot be said, with the reason. What the tests have not compiled is compiled by nvcc alone.
+    """
+    codes = {key: found.kernels[key]["code"] for key in found.of(file) if found.kernels[key].get("code")}  # fmt: skip
     path = os.pathsep.join(filter(None, [str(tree.place), os.environ.get("PYTHONPATH", "")]))
     env = os.environ | {"PYTHONPATH": path}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _CODES], input=json.dumps(keys), cwd=tree.place, env=env,
+            [sys.executable, str(HERE / "machine_code.py"), ARCH], input=json.dumps(codes), cwd=tree.place, env=env,
             capture_output=True, text=True, timeout=limit,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return None
-    if done.returncode:
-        return None
-    codes = json.loads(done.stdout.splitlines()[-1])
-    return all(codes[key] == found.kernels[key]["code"] for key in keys)
+        return None, "no time to compile all"
+    said = done.stdout.strip()
+    if done.returncode or not said:
+        return None, done.stderr[-500:]
+    return said == "same", said
+
+
+# --- what is known of faults -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Faults of which somebody has said why no test can notice them.
+
+    files: patterns of their files. family, old, new: of the fault; old and new are regular expressions for all of it, with
+    single blanks. line: one that is found in its line and the one below. outcome: 'equivalent' or 'not to be shown'.
+    """
+
+    outcome: str
+    why: str
+    family: str
+    old: str
+    new: str
+    files: tuple[str, ...] = ("*",)
+    line: str = ""
+
+    def covers(self, row: dict, line: str) -> bool:
+        def whole(pattern: str, text: str) -> bool:
+            return re.fullmatch(pattern, " ".join(text.split())) is not None
+
+        return (
+            row["family"] == self.family
+            and any(fnmatch(row["file"], one) for one in self.files)
+            and whole(self.old, row["old"])
+            and whole(self.new, row["new"])
+            and re.search(self.line, line) is not None
+        )
+
+
+def rules(path: Path = SETTLED) -> list[Rule]:
+    """Those of settled.yml. Raises TypeError for a rule with other words than `Rule` has."""
+    listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    return [Rule(**one | {"files": tuple(one.get("files", ("*",)))}) for one in listed]
+
+
+class Known:
+    """The rules, and the lines of the kernels that they look at."""
+
+    def __init__(self, root: Path, path: Path = SETTLED):
+        self.rules, self.root = rules(path), root
+        self.lines: dict[str, list[str]] = {}
+
+    def of(self, row: dict) -> Rule | None:
+        """The rule that covers a fault (its facts), if one does."""
+        if "old" not in row:
+            return None
+        if row["file"] not in self.lines:
+            text = (self.root / "examples" / row["file"]).read_text(encoding="utf-8")
+            self.lines[row["file"]] = text.splitlines()
+        line = " ".join(" ".join(self.lines[row["file"]][row["line"] - 1 :][:2]).split())
+        return next((rule for rule in self.rules if rule.covers(row, line)), None)
+
+    def outcome(self, row: dict) -> str:
+        """What became of a fault: one that no test has noticed may be one that none can notice."""
+        outcome = row.get("outcome", "")
+        if outcome in ("survived", "undecided") and (rule := self.of(row)):
+            return rule.outcome
+        return outcome
 
 
 # --- many --------------------------------------------------------------------------------------------
@@ -355,10 +459,11 @@ def in_trees(jobs: int, root: Path, work: Iterator[Callable[[Tree, Path], None]]
             done.result()
 
 
-def valid(mutants: list[Mutant], results: Results, count: int) -> list[Mutant]:
-    """The first `count` of them that are not known to be without effect or not to compile."""
-    out = ("does not compile", "equivalent")
-    return [one for one in mutants if results.outcome(one.name) not in out][:count]
+def valid(mutants: list[Mutant], results: Results, known: Known, count: int) -> list[Mutant]:
+    """The first `count` of them that are not known to be without effect, not to be shown or not to compile."""
+    out = ("does not compile", "equivalent", "not to be shown")
+    rows = ((one, results.by_name.get(one.name, {})) for one in mutants)
+    return list(islice((one for one, row in rows if known.outcome(row) not in out), count))
 
 
 def settled(outcome: str, again: Iterable[str]) -> bool:
@@ -367,35 +472,79 @@ def settled(outcome: str, again: Iterable[str]) -> bool:
 
 def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
     """Judge the faults of a seed until `count` of them are counted, each in its time, or the time is over."""
-    found, limit = survey(given.survey), time.monotonic() + given.limit
+    found, limit = survey(given.survey, root), time.monotonic() + given.limit
     texts = cuda_mutants.kernel_files(root / "examples")
     judged = {file: text for file, text in texts.items() if file in found.files()}
     mutants = list(islice(cuda_mutants.drawn(judged, given.seed), 4 * given.count))
     results = Results(given.out / f"kernels-{given.seed}.jsonl")
     clean = Results(given.out / "clean.jsonl")
-    limits = Limits(given.hang, limit)
+    limits, known = Limits(given.hang, limit), Known(root)
     begun: set[str] = set()
     again = given.again.split(",") if given.again else ()
 
     def control(file: str) -> Callable[[Tree, Path], None]:
         def run(tree: Tree, folder: Path) -> None:
-            result = judge(tree, found, file, choose(found, file, given.budget), folder, limits)
-            print(f"{result['outcome']:16} without a fault: {file}", flush=True)
-            if result["outcome"] != "cut":
-                clean.add(f"{file} {given.budget:.0f}", result)
+            for by, uneven, name in (
+                (found, False, f"{file} {given.budget:.0f}"),
+                (found.of_uneven(), True, f"{file} {given.budget:.0f} uneven"),
+            ):
+                if uneven and file not in by.files():
+                    continue
+                choice = choose(by, file, given.budget)
+                result = judge(tree, by, file, choice, folder, limits, uneven=uneven)
+                print(f"{result['outcome']:16} without a fault: {name}", flush=True)
+                if result["outcome"] != "cut":
+                    clean.add(name, result)
 
         return run
+
+    def in_order(
+        mutant: Mutant, tree: Tree, folder: Path, tests: Callable[[Survey], Choice]
+    ) -> dict:
+        """By tests as they are and by those with uneven warps, until one notices; first those that are likelier to."""
+        uneven = found.of_uneven()
+        result: dict = {}
+        for with_uneven in (True, False) if mutant.family in SCHEDULED else (False, True):
+            by = uneven if with_uneven else found
+            if mutant.file not in by.files() or not (choice := tests(by)).tests:
+                continue
+            told = judge(tree, by, mutant.file, choice, folder, limits, uneven=with_uneven)
+            if told["outcome"] not in ("passed", "same code", "survived", "undecided"):
+                return told | {"uneven": with_uneven}
+            # What is said of the code of kernels, the tests as they are have found.
+            result = {**result, **told} if not with_uneven or not result else result
+        return result
+
+    def further(by: Survey, file: str, kernel: str) -> Choice:
+        """Tests that have not run: first of a kernel of which it is known that its code is another, then others."""
+        have_run = set(choose(by, file, given.budget).tests)
+        own = sorted(
+            (name for name, test in by.tests.items() if kernel in test["kernels"] and name not in have_run),
+            key=lambda name: by.tests[name]["seconds"],
+        )[:OF_ONE_KERNEL]  # fmt: skip
+        choice = choose(by, file, given.more)
+        others = [name for name in choice.tests if name not in {*own, *have_run}]
+        return replace(choice, tests=[*own, *others])
 
     def fault(mutant: Mutant) -> Callable[[Tree, Path], None]:
         def run(tree: Tree, folder: Path) -> None:
             choice = choose(found, mutant.file, given.budget)
             tree.plant(mutant)
-            result = judge(tree, found, mutant.file, choice, folder, limits)
+            file = mutant.file
+            result = in_order(mutant, tree, folder, lambda by: choose(by, file, given.budget))
             if result["outcome"] == "same code":
-                same = same_everywhere(
-                    tree, found, mutant.file, max(limits.until - time.monotonic(), 1)
+                same, which = same_everywhere(
+                    tree, found, file, max(limits.until - time.monotonic(), 1)
                 )
-                result["outcome"] = {True: "equivalent", False: "survived", None: "undecided"}[same]
+                outcome = {True: "equivalent", False: "survived", None: "undecided"}[same]
+                result |= {"outcome": outcome, "how": which}
+            if result["outcome"] == "survived" and not known.of(mutant.facts()):
+                kernel = result.get("how", "")
+                told = in_order(mutant, tree, folder, lambda by: further(by, file, kernel))
+                tests, seconds = (result[one] + told.get(one, 0) for one in ("tests", "seconds"))
+                # Whatever else they say, it has survived the first.
+                result |= told if told.get("outcome") == "noticed" else {}
+                result |= {"tests": tests, "seconds": round(seconds, 1)}
             print(f"{result['outcome']:16} {result['seconds']:5.0f} s  {mutant.name}", flush=True)
             if result["outcome"] != "cut":
                 facts = {"chosen": len(choice.tests), "budget": given.budget, **mutant.facts()}
@@ -412,7 +561,7 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
         for file in draw.sample(missing, min(given.controls, len(missing))):
             yield control(file)
         while time.monotonic() < limits.until - given.leave:
-            for one in valid(mutants, results, given.count):
+            for one in valid(mutants, results, known, given.count):
                 if one.name not in begun and not settled(results.outcome(one.name), again):
                     begun.add(one.name)
                     yield fault(one)
@@ -425,10 +574,32 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
     return results
 
 
+def settle_all(given: argparse.Namespace, root: Path = ROOT) -> None:
+    """Compare the code of all kernels where those that tests met have the same and time was short; nvcc is all it needs."""
+    found, limit = survey(given.survey, root), time.monotonic() + given.limit
+    results = Results(given.out / f"kernels-{given.seed}.jsonl")
+
+    def compared(row: dict) -> Callable[[Tree, Path], None]:
+        def run(tree: Tree, folder: Path) -> None:
+            facts = {one: row[one] for one in Mutant.__dataclass_fields__}
+            tree.plant(Mutant(**facts))
+            left = max(limit - time.monotonic(), 1)
+            same, which = same_everywhere(tree, found, row["file"], left)
+            if same is not None:
+                outcome = "equivalent" if same else "survived"
+                results.add(row["name"], row | {"outcome": outcome, "how": which})
+            print(f"{results.outcome(row['name']):16} {row['name']}", flush=True)
+
+        return run
+
+    left = [row for row in results.by_name.values() if row["outcome"] == "undecided" and row.get("kernels") == 0]  # fmt: skip
+    in_trees(given.jobs, root, iter([compared(row) for row in left]))
+
+
 def clean_all(given: argparse.Namespace, root: Path = ROOT) -> bool:
     """Run what is chosen for each file in a tree without faults; whether all passed in time."""
     found, limits = (
-        survey(given.survey),
+        survey(given.survey, root),
         Limits(given.hang, time.monotonic() + given.limit),
     )
     given.out.mkdir(parents=True, exist_ok=True)
@@ -459,26 +630,31 @@ def clean_all(given: argparse.Namespace, root: Path = ROOT) -> bool:
 
 def report(given: argparse.Namespace, root: Path = ROOT) -> bool:
     """Print the figure and all that it rests on; whether at least 95 % were noticed, and all were judged."""
-    results = Results(given.out / f"kernels-{given.seed}.jsonl")
+    results, known = Results(given.out / f"kernels-{given.seed}.jsonl"), Known(root)
     clean = Results(given.out / "clean.jsonl")
     rows = list(results.by_name.values())
     by: dict[str, list[dict]] = {}
     for row in rows:
-        by.setdefault(row["outcome"], []).append(row)
-    counted = [row for row in rows if row["outcome"] in COUNTED][: given.count]
+        by.setdefault(known.outcome(row), []).append(row)
+    counted = [row for row in rows if known.outcome(row) in COUNTED][: given.count]
     noticed = [row for row in counted if row["outcome"] == "noticed"]
     print(f"seed {given.seed}: {len(noticed)} of {len(counted)} noticed", end="")
     print(f" ({len(noticed) / max(len(counted), 1):.1%}); " + ", ".join(f"{len(v)} {k}" for k, v in sorted(by.items())))  # fmt: skip
     for family in cuda_mutants.FAMILIES:
         own = [row for row in counted if row["family"] == family]
         print(f"  {family:10} {sum(row['outcome'] == 'noticed' for row in own)} of {len(own)}")
-    for outcome in ("survived", "undecided", "equivalent"):
+    for outcome in ("survived", "undecided", "equivalent", "not to be shown"):
         for row in by.get(outcome, ()):
-            print(f"{outcome}: {row['name']} ({row.get('tests', 0)} tests, {row['seconds']:.0f} s)")
-    fine = sum(row["outcome"] == "same code" for row in clean.by_name.values())
+            rule = known.of(row)
+            why = f": {rule.why}" if rule and outcome == rule.outcome else ""
+            print(f"{outcome}: {row['name']} ({row.get('tests', 0)} tests, {row['seconds']:.0f} s){why}")  # fmt: skip
+    for row in noticed:
+        if rule := known.of(row):  # then what the rule says is not so, or not of this one
+            print(f"noticed, though settled.yml says '{rule.outcome}': {row['name']}")
+    fine = sum(row["outcome"] in PASSED for row in clean.by_name.values())
     print(f"without a fault: {fine} of {len(clean.by_name)} passed")
     for row in clean.by_name.values():
-        if row["outcome"] != "same code":
+        if row["outcome"] not in PASSED:
             print(f"  {row['outcome']}: {row['name']} {row.get('by', '')} {row.get('how', '')}")
     whole = len(counted) >= given.count and fine == len(clean.by_name) > 0
     return whole and len(noticed) >= 0.95 * len(counted)
@@ -488,17 +664,22 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     common: list[argparse.ArgumentParser] = []
-    for name in ("clean", "judge", "report", "draw"):
+    for name in ("clean", "judge", "settle", "report", "draw"):
         one = commands.add_parser(name)
         common.append(one)
-        if name in ("clean", "judge"):
+        if name in ("clean", "judge", "settle"):
             one.add_argument("survey", type=Path, help="the folder of the shards' reports")
             one.add_argument("--out", type=Path, required=True)
             one.add_argument("--jobs", type=int, default=12)
             one.add_argument(
                 "--budget", type=float, default=45, help="seconds of tests for a fault"
             )
-            one.add_argument("--hang", type=float, default=45, help="seconds without progress")
+            one.add_argument(
+                "--hang",
+                type=float,
+                default=20,
+                help="seconds without progress, and several times what a test takes",
+            )
             one.add_argument("--limit", type=float, default=530, help="seconds in all")
         if name == "report":
             one.add_argument("out", type=Path)
@@ -508,6 +689,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         if name == "judge":
             one.add_argument(
                 "--controls", type=int, default=12, help="files judged without a fault"
+            )
+            one.add_argument(
+                "--more", type=float, default=120, help="seconds of tests for what survives these"
             )
             one.add_argument("--again", default="", help="outcomes that are judged once more")
             one.add_argument(
@@ -523,6 +707,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 0 if clean_all(given, root) else 1
     if given.command == "judge":
         judge_all(given, root)
+    if given.command == "settle":
+        settle_all(given, root)
     return 0 if report(given, root) else 1
 
 

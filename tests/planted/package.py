@@ -1,5 +1,6 @@
 """Faults planted in the package, each judged by the tests that call what it is in.
 
+    export PYTHONPATH=.:tests/gpu
     python tests/planted/package.py survey OUT                   which tests call which functions: runs them all once
     python tests/planted/package.py judge OUT --seed N --count 100
     python tests/planted/package.py gpu OUT --seed N             what survived in cudatut/gpu, by tests/gpu, on a GPU
@@ -24,16 +25,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import python_mutants
 import yaml
+from kernels import Results
+from python_mutants import Mutant
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "gpu"))
-
-import python_mutants  # noqa: E402
-from kernels import Results  # noqa: E402
-from python_mutants import Mutant  # noqa: E402
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (

@@ -5,7 +5,9 @@ import subprocess
 from itertools import islice
 from pathlib import Path
 
+import package
 import pytest
+import python_mutants as mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = '''"""A docstring: 1 < 2."""
@@ -33,19 +35,8 @@ def test_other():
 """
 
 
-@pytest.fixture
-def planted(monkeypatch):
-    """The modules python_mutants and package."""
-    for folder in ("tests/gpu", "tests/planted"):
-        monkeypatch.syspath_prepend(str(ROOT / folder))
-    import package
-    import python_mutants
-
-    return python_mutants, package
-
-
-def test_each_family_finds_its_places(planted):
-    found = planted[0].possible("x.py", MODULE)
+def test_each_family_finds_its_places():
+    found = mutants.possible("x.py", MODULE)
     said = {(one.family, one.old, one.new) for one in found}
     for one in (
         ("comparison", ">", ">="),
@@ -64,7 +55,7 @@ def test_each_family_finds_its_places(planted):
         ("extreme", "-1", "0"),
     ):
         assert one in said, one
-    assert {one.family for one in found} == set(planted[0].FAMILIES)
+    assert {one.family for one in found} == set(mutants.FAMILIES)
     assert all(one.line != 1 for one in found), "a docstring"
     of_the_function = [one for one in found if one.line > 5]
     assert all(one.function == 6 for one in of_the_function) and found[0].function == 0
@@ -72,8 +63,7 @@ def test_each_family_finds_its_places(planted):
         found[0].applied(MODULE.replace("\n", "\n\n"))
 
 
-def test_drawing_is_the_same_for_a_seed_and_makes_programs(planted):
-    mutants = planted[0]
+def test_drawing_is_the_same_for_a_seed_and_makes_programs():
     texts = mutants.package_files(ROOT)
     first, again, other = (list(islice(mutants.drawn(texts, n), 100)) for n in (1, 1, 2))
     assert first == again != other and len({one.name for one in first}) == 100
@@ -83,9 +73,9 @@ def test_drawing_is_the_same_for_a_seed_and_makes_programs(planted):
         compile(one.applied(texts[one.file]), one.file, "exec")
 
 
-def test_columns_are_counted_in_characters(planted):
+def test_columns_are_counted_in_characters():
     text = 'x = ("春眠不觉晓", 1 < 2)\n'
-    (one,) = (one for one in planted[0].possible("x.py", text) if one.family == "comparison")
+    (one,) = (one for one in mutants.possible("x.py", text) if one.family == "comparison")
     assert one.applied(text) == 'x = ("春眠不觉晓", 1 <= 2)\n'
 
 
@@ -107,8 +97,7 @@ def book(tmp_path):
     return root
 
 
-def test_what_tests_call_and_what_they_notice(planted, book, tmp_path, monkeypatch, capsys):
-    package = planted[1]
+def test_what_tests_call_and_what_they_notice(book, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(package, "ROOT", book)
     monkeypatch.setattr(package, "TESTS", ("tests",))
     out = tmp_path / "out"
@@ -126,22 +115,20 @@ def test_what_tests_call_and_what_they_notice(planted, book, tmp_path, monkeypat
     assert len(rows) == 3
     assert (out / "tree/cudatut/small.py").read_text() == MODULE, "mended"
 
-    mutants = {
-        f"`{one.old}` -> `{one.new}`": one
-        for one in planted[0].possible("cudatut/small.py", MODULE)
+    faults = {
+        f"`{one.old}` -> `{one.new}`": one for one in mutants.possible("cudatut/small.py", MODULE)
     }
     tree = package.Tree(book, out / "tree")
     for fault, outcome in (("`min` -> `max`", "noticed"), ("`2.0` -> `4.0`", "survived")):
-        tree.plant(mutants[fault])
+        tree.plant(faults[fault])
         assert package.judge(tree, sorted(tests), 1)["outcome"] == outcome
         tree.mend()
     with pytest.raises(SystemExit, match="names tests that are gone"):
         package.judge(tree, ["tests/test_small.py::test_gone"], 1)
 
 
-def test_tests_of_the_modules_own_file_come_first(planted):
-    package = planted[1]
-    mutant = planted[0].Mutant("cudatut/small.py", 0, "a", "b", "constant", 1, 6)
+def test_tests_of_the_modules_own_file_come_first():
+    mutant = mutants.Mutant("cudatut/small.py", 0, "a", "b", "constant", 1, 6)
     found = package.Survey()
     found.seconds = {
         "tests/test_a.py::x": 0.1,
@@ -152,12 +139,11 @@ def test_tests_of_the_modules_own_file_come_first(planted):
     assert package.choose(found, mutant, 10) == ["tests/test_small.py::y", "tests/test_a.py::x"]
     found.callers["cudatut/small.py", 9] = {"tests/test_b.py::z"}
     assert package.choose(found, mutant, 100)[-1] == "tests/test_b.py::z"
-    elsewhere = planted[0].Mutant("cudatut/other.py", 0, "a", "b", "constant", 1, 6)
+    elsewhere = mutants.Mutant("cudatut/other.py", 0, "a", "b", "constant", 1, 6)
     assert package.choose(found, elsewhere, 100) == []
 
 
-def test_what_changes_nothing_is_told_and_not_counted(planted, tmp_path, monkeypatch, capsys):
-    package = planted[1]
+def test_what_changes_nothing_is_told_and_not_counted(tmp_path, monkeypatch, capsys):
     listed = tmp_path / "equivalent.yml"
     listed.write_text("- fault: 'cudatut/a.py constant: `1` -> `2`'\n  why: nobody reads it\n")
     known = package.equivalents(listed)
@@ -193,9 +179,8 @@ def test_what_changes_nothing_is_told_and_not_counted(planted, tmp_path, monkeyp
     assert "survived: cudatut/c.py:1" in capsys.readouterr().out
 
 
-def test_what_is_listed_is_there(planted):
+def test_what_is_listed_is_there():
     """A fault in the list is one that could be drawn today."""
-    mutants, package = planted
     texts = mutants.package_files(ROOT)
     every = {package.key(one.name) for file in texts for one in mutants.possible(file, texts[file])}
     listed = package.equivalents()

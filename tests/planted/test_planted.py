@@ -4,6 +4,8 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import changes
+import judged
 import pytest
 import yaml
 
@@ -13,26 +15,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SEED = 28
 
 
-@pytest.fixture
-def planted(monkeypatch):
-    """The modules beside this file, which is a script's folder too."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    import changes
-    import judged
-
-    return changes, judged
-
-
 @pytest.mark.parametrize(
     ("count", "least"), [(12, (3, 3, 1)), pytest.param(40, (15, 12, 2), marks=pytest.mark.full)]
 )
-def test_changes_are_judged_as_they_are(planted, compiler, count, least):
+def test_changes_are_judged_as_they_are(compiler, count, least):
     """For others: `python tests/planted/changes.py --seed N`."""
     try:
         history()
     except NoHistory as error:
         pytest.skip(f"recordings are compared with the commits that they name, and {error}")
-    found = list(planted[1].judged(SEED, count, cache=compiler.folder.parent))
+    found = list(judged.judged(SEED, count, cache=compiler.folder.parent))
     wrong = [f"{change}\n  " + "\n  ".join(problems) for change, problems in found if problems]
     assert not wrong, "\n".join(wrong)
     assert len(found) == count
@@ -41,22 +33,19 @@ def test_changes_are_judged_as_they_are(planted, compiler, count, least):
     assert all(words[kind] >= some for kind, some in zip(kinds, least, strict=True)), words
 
 
-def test_each_kind_can_be_drawn(planted):
+def test_each_kind_can_be_drawn():
     """And what it changes is another text, from which the same seed makes the same."""
-    changes, judged = planted
     books = [changes.Book(ROOT, judged.recorded(changes), random.Random(5)) for _ in range(2)]
     for kind in (*changes.HARMLESS, *changes.HARMFUL, *changes.OF_THE_INSTRUMENT):
-        if kind is changes.data_changed:  # of which the recordings of the book itself do not know
-            continue
         drawn = [changes._planted(book, iter([kind]), set()) for book in books]
         assert drawn[0] == drawn[1] and drawn[0].files
         for name, content in drawn[0].files.items():
             path = ROOT / name
-            assert content != (path.read_text(encoding="utf-8") if path.is_file() else None), kind
+            new = content.encode() if isinstance(content, str) else content
+            assert new != (path.read_bytes() if path.is_file() else None), kind
 
 
-def test_changes_that_are_judged_together_have_nothing_in_common(planted):
-    changes, judged = planted
+def test_changes_that_are_judged_together_have_nothing_in_common():
     book = changes.Book(ROOT, judged.recorded(changes), random.Random(6))
     drawn = changes.drawn(book, 20)
     groups = list(judged.batches(drawn))
@@ -67,8 +56,7 @@ def test_changes_that_are_judged_together_have_nothing_in_common(planted):
             assert len(names) == len(set(names))
 
 
-def test_a_wrong_verdict_is_told(planted):
-    changes, judged = planted
+def test_a_wrong_verdict_is_told():
     change = changes.Change(
         "kind", "what", {"examples/a/b.py": ""}, {"recordings/g/a/b.ipynb": True}
     )

@@ -134,7 +134,10 @@ def open_page(browser, site_url):
 @cache
 def _terms_alone():
     terms = yaml.safe_load((ROOT / "docs" / "glossary.yml").read_text(encoding="utf-8"))
-    kept = [{k: v for k, v in term.items() if k not in ("chapter", "code")} for term in terms]
+    kept = [
+        {k: v for k, v in term.items() if k not in ("chapter", "explained", "code")}
+        for term in terms
+    ]
     return yaml.safe_dump(kept, allow_unicode=True)
 
 
@@ -153,6 +156,7 @@ class Project:
         (root / "docs").mkdir()
         (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
         self.glossary()
+        (root / "docs" / "search.yml").write_text("start/add: {en: [], zh: []}\n", "utf-8")
         (root / "docs" / "labels").mkdir()
         self.labels("add: 加法\none thread: 单线程\n")
         self.contents([("add", True), ("later", False)])
@@ -160,8 +164,20 @@ class Project:
             for page in ("index", "book", "claims", "glossary", "examples", "api", "contributing"):
                 self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
             self.page("start/add.md", self.chapter.format(body=""), lang)
+        self.overlay({})
         book.example("start/add")
         book.recorded("start/add")
+
+    def overlay(self, more):
+        """Give the examples their Chinese, and this besides."""
+        said = {
+            "such as in Colab: this compiles PyCUDA, which takes minutes": "例如在 Colab 中：编译要几分钟",
+            "One idea": "一个想法",
+            "yours < mine": "你的 < 我的",
+            **dict.fromkeys(("setup", "bench", "told", "given", "solution", "check"), "单元格"),
+        }
+        pairs = [{"en": english, "zh": words} for english, words in (said | more).items()]
+        self.book.file("zh.yml", yaml.safe_dump(pairs, allow_unicode=True))
 
     def contents(self, chapters):
         lines = [

@@ -323,37 +323,62 @@ def test_words_and_spellings_find_their_chapter(ask, lang, words, chapter):
 SEARCHES = yaml.safe_load((ROOT / "tests/site/searches.yml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("lang", LANGS)
-def test_a_reader_in_trouble_finds_the_page_that_helps(ask, lang):
-    """What a terminal prints, and how newcomers ask: always among the first three, nearly always first."""
-    wanted = {words: {f"{page}/" for page in pages} for words, pages in SEARCHES[lang].items()}
-    assert len(wanted) >= 40
+# How many of a group's questions have to find their page first; all have to find it among the first three.
+FIRST = {("trouble", "en"): 40, ("trouble", "zh"): 43, ("asked", "en"): 58, ("asked", "zh"): 58}
+
+
+@pytest.mark.parametrize(("group", "lang"), FIRST)
+def test_what_readers_type_finds_the_page_that_helps(ask, group, lang):
+    questions = SEARCHES[group][lang]
+    wanted = {words: {f"{page}/" for page in pages} for words, pages in questions.items()}
     found = ask(lang, wanted)
     missed = {
         words: found[words][:3] for words in wanted if not wanted[words] & {*found[words][:3]}
     }
     assert not missed
     first = [words for words in wanted if found[words][0] in wanted[words]]
-    assert len(first) >= 0.9 * len(wanted), sorted(wanted.keys() - set(first))
+    assert len(first) >= FIRST[group, lang], sorted(wanted.keys() - set(first))
+
+
+def test_there_are_as_many_questions_as_the_search_was_chosen_by():
+    assert [len(SEARCHES["asked"][lang]) for lang in LANGS] == [65, 65]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_pages_for_authors_are_not_found(ask, lang):
+    questions = [*SEARCHES["trouble"][lang], *SEARCHES["asked"][lang], "contributing", "写一章"]
+    for words, pages in ask(lang, questions).items():
+        assert "contributing/" not in pages, words
 
 
 @pytest.mark.parametrize(
-    "words", ["barrier branch warp", "driver toolkit version", "float4 aligned"]
+    "words", ["barrier branch warp", "driver toolkit version", "float4 multiple"]
 )
-def test_entries_that_have_all_words_come_before_others(ask, built_site, words):
-    """Said of one-word hits whose word stands in a title, too: Material would show them first."""
+def test_pages_that_have_all_words_come_before_others(ask, built_site, words):
+    """Also before a page that introduces one of them, or has it in its title."""
     index = (built_site / "search/search_index.json").read_text(encoding="utf-8")
-    whole, some = set(), set()
+    texts = {}
     for entry in json.loads(index)["docs"]:
-        there = re.split(r"[^a-z0-9]+", f"{entry['title']} {entry['text']}".lower())
-        has = [any(one.startswith(word) for one in there) for word in words.split()]
         page = entry["location"].partition("#")[0]
+        texts[page] = f"{texts.get(page, '')} {entry['title']} {entry['text']}".lower()
+    whole, some = set(), set()
+    for page, text in texts.items():
+        there = re.split(r"[^a-z0-9]+", text)
+        has = [any(one.startswith(word) for one in there) for word in words.split()]
         (whole if all(has) else some).add(page)
     found = ask("en", [words])[words]
     assert len(whole & {*found}) >= 3
-    assert some - whole & {*found}
+    assert some & {*found}
     last = max(found.index(page) for page in whole if page in found)
     assert last < len(whole), found[: last + 1]
+
+
+@pytest.mark.parametrize(
+    ("lang", "words", "part_of_it"), [("zh", "张量核", "张量映射"), ("zh", "首 token 延迟", "延迟")]
+)
+def test_a_compound_is_not_torn_apart(ask, lang, words, part_of_it):
+    whole, part = ask(lang, [words, part_of_it]).values()
+    assert {*part} - {*whole}
 
 
 @pytest.mark.parametrize("words", ["归约", "共享内存", "线程块", "合并访问", "存储体冲突", "内存"])
@@ -361,16 +386,39 @@ def test_chinese_words_find_pages_whole_or_in_parts(ask, words):
     assert len(ask("zh", [words])[words]) >= 3
 
 
-def test_a_term_that_is_found_is_shown_without_what_we_added_to_the_question(open_page):
+def test_a_hit_says_of_which_page_and_part_it_is_and_where_the_words_stand(open_page):
     page = open_page("zh/")
     search(page, "共享内存")
+    first = page.locator(".md-search-result__item").first
+    link = first.locator(".md-search-result__link").first
+    link.and_(page.locator("[href*='/basics/shared_memory/?h=']")).wait_for()  # of the whole term
+    assert first.locator("h1").inner_text() == "共享内存与分块 · 写快 kernel 的基本功"
+    marked = {*page.locator(".md-search-result__list mark").all_inner_texts()}
+    assert marked - {""} == {"共享内存", "shared memory"}  # nothing of what is folded
+
+
+def test_what_is_pasted_is_looked_for(open_page):
+    """With the mouse, no key is released; nor where Chinese is picked from the list of an input method."""
+    page = open_page("zh/")
+    search(page, "warp")  # from now on the index is there
+    page.locator(".md-search__input").fill("直方图")
     first = page.locator(".md-search-result__link").first
-    first.and_(page.locator("[href*='/basics/shared_memory/']")).wait_for()  # of the whole term
-    shown = page.inner_text(".md-search-result__list")
-    assert "〇" not in shown
-    assert "§" not in shown
-    hrefs = page.eval_on_selector_all(".md-search-result__link", "all => all.map((a) => a.href)")
-    assert not [href for href in hrefs if "%E3%80%87" in href or "%C2%A7" in href]
+    first.and_(page.locator("[href*='/reduction/histogram/']")).wait_for()
+
+
+def test_a_folk_name_finds_what_the_book_calls_otherwise(open_page):
+    page = open_page("zh/")
+    search(page, "银行冲突")
+    assert "存储体冲突" in page.locator(".md-search-result__list mark").all_text_contents()
+    with page.expect_navigation(url="**/zh/reduction/bank_conflicts/**"):
+        page.keyboard.press("Enter")
+    page.wait_for_selector("article mark[data-md-highlight]", state="attached")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_what_is_asked_around_a_term_does_not_hide_it(ask, lang):
+    questions = ["what is a warp", *(["warp 是什么", "什么是线程束"] if lang == "zh" else [])]
+    assert {pages[0] for pages in ask(lang, questions).values()} == {"start/programming_model/"}
 
 
 def test_search_says_when_it_finds_nothing(open_page):
@@ -466,10 +514,20 @@ def test_eighty_columns_are_not_cut(open_page, lang):
 # --- what lies on pages beside a page ------------------------------------------------------------------
 
 
-GPU = "NVIDIA H200"
+# Chapters whose own example has numbers of another GPU, and that have deferred folds; the last have the most tables.
+WITH_BOTH = [
+    chapter
+    for chapter in reversed(CHAPTERS)
+    if recording.on_other_gpus(chapter)
+    and "??? note deferred" in (DOCS / "en" / f"{chapter}.md").read_text(encoding="utf-8")
+]
+BOTH, NEXT, *_ = (f"{chapter}/" for chapter in WITH_BOTH)
+GPU = recording.on_other_gpus(WITH_BOTH[0])[0].gpu
+SHORT, FOLDER = GPU.removeprefix("NVIDIA "), recording.gpu_folder(GPU)
 CHART = ".ct-gpus:visible"
 CHOSEN = """(gpu) => [...document.querySelectorAll('.ct-gpus input')].filter((i) => i.value === gpu).every((i) => i.checked)"""
 WAITS = "document.querySelectorAll('[data-deferred]').length"
+GPU_WAITS = "document.querySelectorAll('.ct-gpu > [data-deferred]').length"
 SAID = "document.querySelector('.ct-deferred__status').textContent"
 
 
@@ -479,61 +537,80 @@ def choose(page, gpu=GPU):
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_url, lang):
-    path = f"{LANGS[lang]}gemm/tile_quantization/"
+    path = f"{LANGS[lang]}{BOTH}"
     page = open_page(path)
     page.wait_for_load_state("networkidle")
     asked = []
     page.on("request", lambda r: asked.append(r.url) if r.resource_type == "fetch" else None)
-    assert page.evaluate(WAITS) > 5
+    assert page.evaluate(GPU_WAITS) > 5
     here = page.locator(f"{CHART} > .ct-gpu:visible").first
     before = here.inner_text()
     choose(page)
     page.wait_for_function(CHOSEN, arg=GPU)
-    assert asked == [f"{site_url}{path}nvidia-h200/"]
-    assert page.evaluate(WAITS) == 0
+    assert asked == [f"{site_url}{path}{FOLDER}/"]
+    assert page.evaluate(GPU_WAITS) == 0
     after = page.locator(f"{CHART} > .ct-gpu:visible").first
-    assert after.get_attribute("aria-label") == "H200" and "H200" in after.inner_text()
+    assert after.get_attribute("aria-label") == SHORT and SHORT in after.inner_text()
     # For those who do not see it.
-    page.wait_for_function(f"{SAID}.includes('H200')")
+    page.wait_for_function(f"{SAID}.includes('{SHORT}')")
     choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
     assert page.locator(f"{CHART} > .ct-gpu:visible").first.inner_text() == before
     choose(page)
     page.wait_for_function(CHOSEN, arg=GPU)
     assert len(asked) == 1
     # The next page has it chosen, also in what a fold brings.
-    page.goto(f"{site_url}{LANGS[lang]}tensor/scoreboard/")
+    page.goto(f"{site_url}{LANGS[lang]}{NEXT}")
     page.wait_for_function(CHOSEN, arg=GPU)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
     page.wait_for_function(f"{WAITS} === 0")
     page.wait_for_function(CHOSEN, arg=GPU)
 
 
+def test_a_sentence_that_the_chosen_gpu_contradicts_says_so(open_page):
+    page = open_page(BOTH)
+    page.evaluate(
+        """(gpu) => document.querySelector("article p").insertAdjacentHTML("beforeend",
+        `<span class="ct-not-so" data-gpu="${gpu}" hidden>(not so)</span><span class="ct-not-so" data-gpu="Z1" hidden>(no)</span>`)""",
+        GPU,
+    )
+    mark, another = (
+        page.locator(".ct-not-so >> text=(not so)"),
+        page.locator(".ct-not-so >> text=(no)"),
+    )
+    assert not mark.is_visible()
+    choose(page)
+    mark.wait_for(state="visible")
+    assert not another.is_visible()
+    choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
+    mark.wait_for(state="hidden")
+
+
 @pytest.mark.parametrize("lang", LANGS)
 def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang):
-    page = open_page(f"{LANGS[lang]}gemm/tile_quantization/", java_script_enabled=False)
+    page = open_page(f"{LANGS[lang]}{BOTH}", java_script_enabled=False)
     choose(page)
     page.locator(f"{CHART} .ct-deferred a:visible").first.click()
-    assert page.url.partition("#")[0].endswith("gemm/tile_quantization/nvidia-h200/")
+    assert page.url.partition("#")[0].endswith(f"{BOTH}{FOLDER}/")
     assert page.locator(page.url[page.url.index("#") :]).count() == 1
-    assert "H200" in page.inner_text("article h1")
+    assert SHORT in page.inner_text("article h1")
     charts = page.locator("article figure.ct-bench, article .ct-table caption")
     assert charts.count() > 3 and page.locator("[data-deferred]").count() == 0
-    assert all("H200" in one for one in page.locator("article figcaption").all_inner_texts())
+    assert all(SHORT in one for one in page.locator("article figcaption").all_inner_texts())
     # Where they were measured, and the way back.
     assert page.locator(".ct-certificate").count() == 1
     page.locator("article h1 + p a").click()
-    assert page.url.endswith("gemm/tile_quantization/")
+    assert page.url.endswith(BOTH)
 
 
 def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
-    page = open_page("tensor/scoreboard/")
+    page = open_page(BOTH)
     tries = []
 
     def refuse(route):
         tries.append(route.request.url)
         route.abort() if len(tries) == 1 else route.fulfill(status=503)
 
-    for part in ("nvidia-h200", "folds"):
+    for part in (FOLDER, "folds"):
         page.context.route(f"**/{part}/", refuse)
         tries.clear()
         if part == "folds":
@@ -560,10 +637,10 @@ def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
 
 def test_a_page_beside_that_is_of_another_build_is_not_shown(open_page):
     """Its parts have other ids: better no chart than that of another text."""
-    page = open_page("gemm/tile_quantization/")
+    page = open_page(BOTH)
     other = '<div data-part="00000000"><p>older</p></div>'
     page.context.route(
-        "**/nvidia-h200/", lambda r: r.fulfill(status=200, content_type="text/html", body=other)
+        f"**/{FOLDER}/", lambda r: r.fulfill(status=200, content_type="text/html", body=other)
     )
     choose(page)
     page.locator(f"{CHART} .ct-deferred__failed:visible").first.wait_for()
@@ -650,7 +727,8 @@ def test_paper_and_the_browsers_search_get_what_deferred_folds_hold(open_page):
 
 
 def test_paper_has_only_the_numbers_that_are_there_each_with_its_gpu(open_page):
-    page = open_page("gemm/tile_quantization/")
+    page = open_page(BOTH)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # what folds hold comes with it
     page.emulate_media(media="print")
     panes = page.locator(".ct-gpu")
     shown = [one for one in panes.all() if one.is_visible()]
@@ -709,7 +787,7 @@ DESK = {"viewport": {"width": 1280, "height": 900}}
         *((path, PHONE, None) for path in ("", "start/first_kernel/", "zh/", "zh/start/first_kernel/")),
         *((path, DESK, None) for path in ("", "zh/tensor/scoreboard/")),
         # A GPU that was chosen on an earlier page: its charts come late.
-        *((path, screen, GPU) for path in ("gemm/attempts/", "zh/tensor/clusters/") for screen in (PHONE, DESK)),
+        *((path, screen, GPU) for path in (BOTH, f"zh/{NEXT}") for screen in (PHONE, DESK)),
     ],
 )  # fmt: skip
 def test_nothing_jumps_when_what_a_page_needs_comes_late(browser, site_url, path, screen, gpu):

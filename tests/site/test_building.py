@@ -1,8 +1,10 @@
 """A build of both languages, of which MkDocs does its part or fails."""
 
+import zipfile
+
 import pytest
 
-from cudatut.site import building
+from cudatut.site import building, publishing
 
 
 @pytest.fixture
@@ -31,6 +33,10 @@ def files(site):
 def test_both_languages_take_the_place_of_the_old_site(out, tmp_path):
     (site, _), said = out, []
     assert building.build(tmp_path, site, say=said.append) == ["one"]
+    with zipfile.ZipFile(site / publishing.SITE) as whole:
+        inside = {name: whole.read(name).decode() for name in whole.namelist()}
+    assert inside == {"cudatut-site/index.html": "en", "cudatut-site/zh/index.html": "zh"}
+    (site / publishing.SITE).unlink()
     assert files(site) == {"index.html": "en", "zh/index.html": "zh"}
     assert len(said) == 1 and said[0].startswith(f"Built {site} in 0.")
     assert [path.name for path in tmp_path.iterdir()] == ["site"]

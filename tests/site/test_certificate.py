@@ -124,11 +124,11 @@ RESTAMPED = [
         "from": A,
         "to": B,
         "files": {
-            "llm/flash.cuh": {"ground": "code", "was": "1", "now": "2"},
+            "llm/kernels/attention/flash.cuh": {"ground": "code", "was": "1", "now": "2"},
             "llm/mma.cuh": {"ground": "code", "was": "3"},
-            "llm/rows.py": {"ground": "meaning", "was": "4", "now": "5"},
+            "llm/kernels/rows.py": {"ground": "meaning", "was": "4", "now": "5"},
         },
-        "added": ["tensor/mma.cuh"],
+        "added": ["ptx/mma.cuh"],
     },
     {"from": B, "to": C, "files": {"llm/old.cuh": {"ground": "moved", "was": "1", "now": "1", "as": "llm/new.cuh"}}},
 ]  # fmt: skip
@@ -141,8 +141,8 @@ def test_a_restamp_says_where_it_was_measured_and_where_the_code_is_equal():
     first, second = re.findall(r"<details class=.ct-numbers.>(.*?)</details>", html)
     assert plain(first) == (
         "From aaaaaaaaaaaa to bbbbbbbbbbbb : changes without effect in 3 of its files "
-        "other text, the same machine code: llm/flash.cuh , llm/mma.cuh (no longer there) "
-        "the same meaning, other comments or formatting: llm/rows.py new since then: tensor/mma.cuh"
+        "other text, the same machine code: llm/kernels/attention/flash.cuh , llm/mma.cuh (no longer there) "
+        "the same meaning, other comments or formatting: llm/kernels/rows.py new since then: ptx/mma.cuh"
     )
     assert plain(second).endswith("moved or renamed, otherwise the same: llm/old.cuh → llm/new.cuh")
     chinese = plain(certificate_html([recording(commit=A, restamped=RESTAMPED)], "zh"))

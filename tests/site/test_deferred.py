@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cudatut import failures
 from cudatut.site import locale, weight
 from cudatut.site.deferred import deferred, divide
 
@@ -184,3 +185,28 @@ def test_a_strict_build_refuses_a_heavy_page_and_builds_it_with_a_deferred_fold(
     assert words[:60] not in (site / "start/add/index.html").read_text()
     assert words[:60] in (site / "start/add/folds/index.html").read_text()
     assert words[:60] in (site / "search/search_index.json").read_text()
+
+
+def test_an_example_that_failed_here_costs_no_page_beside_its_chapter(project, monkeypatch):
+    monkeypatch.setenv("CUDATUT_SITE_MODE", "live")
+    monkeypatch.setattr(failures, "reason", lambda name: "it raised")
+    fold = '??? note deferred "Look deeper"\n\n    Words of the fold.\n'
+    project.body(f"```example\nstart/add#bench\n```\n\n{fold}")
+    site = project.build()
+    assert "it raised" in (site / "start/add/index.html").read_text()
+    assert "Words of the fold." in (site / "start/add/folds/index.html").read_text()
+
+
+@pytest.mark.parametrize(("kilobytes", "beside"), [(5, False), (20, True)])
+def test_long_results_of_an_example_lie_beside_its_page(project, kilobytes, beside):
+    noise = random.Random(3).randbytes(kilobytes * 1024).hex()
+    said = "\n".join(noise[i : i + 60] for i in range(0, len(noise), 60))
+    stream = {"output_type": "stream", "name": "stdout", "text": said}
+    project.book.recorded("start/add", project.book.notebook("start/add", stream))
+    page = project.build() / "examples/start/add"
+    own = (page / "index.html").read_text()
+    assert '<div class="ct-cell" id="cell-id=bench">' in own
+    assert (noise[:60] in own) is not beside
+    if beside:
+        assert 'href="folds/#bench-output"' in own
+        assert noise[:60] in (page / "folds/index.html").read_text()

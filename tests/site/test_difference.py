@@ -114,11 +114,13 @@ def test_what_is_not_among_the_examples_is_refused(files, tmp_path):
 @pytest.mark.parametrize("lang", locale.LANGUAGES)
 def test_a_reader_with_a_keyboard_gets_there(lang):
     with locale.using(lang):
-        tree = ET.fromstring(difference("gemm/block_tile_2d.cu", "gemm/vectorized.cu"))
+        tree = ET.fromstring(
+            difference("gemm/ladder/block_tile_2d.cu", "gemm/ladder/vectorized.cu")
+        )
     code = tree.find(".//pre/code")
     assert tree.tag == "details" and tree[0].tag == "summary" and "open" not in tree.attrib
     assert code.get("tabindex") == "0" and code.get("role") == "region"
-    assert "gemm/vectorized.cu" in code.get("aria-label")
+    assert "gemm/ladder/vectorized.cu" in code.get("aria-label")
     assert lines(tree)
 
 

@@ -4,6 +4,7 @@
 commit it.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -264,3 +265,12 @@ if __name__ == "__main__":
             path = FOLDER / f"{function.__name__}.{lang}.svg"
             path.write_text(drawn(function, lang), encoding="utf-8")
             print(path.relative_to(FOLDER.parent), file=sys.stderr)
+
+
+def test_a_bracket_without_depth_has_its_name_below():
+
+    def at(deep):
+        return drawing.bracket(svg.Svg(100, 100), 10, 90, 50, "n", deep=deep)
+
+    drawn = [re.search(r'<text [^>]*y="([\d.]+)"', at(deep).render("b")) for deep in (6, 0, -6)]
+    assert [float(found[1]) for found in drawn] == [72, 66, 38]

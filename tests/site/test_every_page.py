@@ -17,7 +17,8 @@ import kept
 import pytest
 import yaml
 
-from cudatut.site import svg
+from cudatut import overlays
+from cudatut.site import deferred, svg
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = [
@@ -32,7 +33,7 @@ NARROW = 320  # pixels: the narrowest telephones, and a desk's window at 400 %
 SCHEMES = {"light": "default", "dark": "slate"}  # and how Material calls them
 TELEPHONE = {"width": NARROW, "height": 640}
 NONE = ("404.html", "zh/404.html")
-OTHER_GPU = "/nvidia-h200/"
+OTHER_GPUS = tuple(f"/{one.name}/" for one in (ROOT / "recordings").iterdir() if one.is_dir())
 
 
 @pytest.fixture(scope="session")
@@ -104,14 +105,19 @@ def region(source, name):
 
 
 def kernels():
-    """(chapter, what is included) of every ```cuda fence that shows regions of .cu files."""
+    """(chapter, what is included in each language) of every ```cuda fence that shows regions of .cu files."""
     found = []
     for chapter in CHAPTERS:
         text = (ROOT / "docs/en" / f"{chapter[:-1]}.md").read_text(encoding="utf-8")
         for body in re.findall(r"(?ms)^```cuda[^\n]*\n(.*?)^```$", text):
             parts = re.findall(r'--8<-- "([^":]+)(?::([^"]+))?"', body)
             if parts and body.count("\n") == len(parts):
-                found.append((chapter, "\n".join(region(*part) for part in parts)))
+                pieces = [(region(*part), part[0]) for part in parts]
+                code = {
+                    "en": (one for one, _ in pieces),
+                    "zh": (overlays.code(*one) for one in pieces),
+                }
+                found.append((chapter, {lang: "\n".join(said) for lang, said in code.items()}))
     return found
 
 
@@ -215,7 +221,7 @@ def looked_at(pages, full):
     What another GPU has is made like what the chapters show: a few of these pages stand for all.
     """
     english = [path for path in pages if not path.startswith("zh/")]
-    others = [path for path in english if path.endswith(OTHER_GPU)]
+    others = [path for path in english if path.endswith(OTHER_GPUS)]
     english = [path for path in english if path not in others or path in others[::6]]
     if full:
         return english
@@ -223,8 +229,10 @@ def looked_at(pages, full):
     for path in english:
         place, _, example = path.removesuffix("/").partition("/")
         part, _, example = example.partition("/") if place == "examples" else ("", "", "")
+        # What a notebook's page leaves to a page beside it is a kind of its own.
+        example, _, beside = example.partition("/")
         kind = example.rpartition("_")[2]
-        alike = (part, kind if kind in ("claims", "solutions") else "") if example else path
+        alike = (part, kind if kind in ("claims", "solutions") else "", beside) if example else path
         first.setdefault(alike, path)
     return list(first.values())
 
@@ -248,13 +256,13 @@ def visits(request, browser, built_site, site_url, pages, contrast, collisions, 
     def both(path, code):
         visitor.arrive(path, lambda: visitor.page.goto(site_url + path))
         visitor.desk()
-        visitor.copy(code)
+        visitor.copy([kernel["en"] for kernel in code])
         visitor.telephone()
         visitor.leave(path)
         visitor.arrive(f"zh/{path}", visitor.switch)
         visitor.telephone()
         visitor.desk()
-        visitor.copy(code)
+        visitor.copy([kernel["zh"] for kernel in code])
         visitor.leave(path)
 
     def alone(path):
@@ -288,6 +296,11 @@ def test_there_are_pages_in_both_languages(pages):
     assert set(CHAPTERS) <= set(english)
 
 
+def in_order(path, headings):
+    """The glossary has its terms in each language's own order."""
+    return sorted(headings) if path == "glossary/" else headings
+
+
 def test_the_language_switch_keeps_the_page(visits, site_url):
     """Each Chinese page was reached with it; its own switch leads back."""
     lost = {}
@@ -299,7 +312,7 @@ def test_the_language_switch_keeps_the_page(visits, site_url):
             lost[path] = f"to {other['url']}, and from there to {other['other']}"
         elif not (visit["lang"] == "en" and other["lang"].startswith("zh")):
             lost[path] = f"lang is {visit['lang']} and {other['lang']}"
-        elif visit["headings"] != other["headings"]:
+        elif in_order(path, visit["headings"]) != in_order(path, other["headings"]):
             lost[path] = f"headings {visit['headings']} and {other['headings']}"
     assert not lost
 
@@ -308,7 +321,8 @@ def test_make_test_visits_every_chapter_and_each_kind_of_notebook(pages):
     few, all_of_them = looked_at(pages, full=False), looked_at(pages, full=True)
     assert set(CHAPTERS) <= set(few) < set(all_of_them)
     left = set(all_of_them) - set(few)
-    assert all(path.startswith("examples/") and path.count("/") == 3 for path in left)
+    notebook = re.compile(rf"examples/\w+/\w+/({deferred.FOLDS}/)?")
+    assert all(map(notebook.fullmatch, left))
     parts = {path.split("/")[1] for path in left}
     assert all(any(path.startswith(f"examples/{part}/") for path in few) for part in parts)
     print(f"{len(few)} of {len(all_of_them)} pages are visited in each language")
@@ -364,7 +378,8 @@ def test_there_are_kernels_to_copy():
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_copy_button_copies_the_kernel(visits, lang):
-    shown = [(LANGS[lang] + chapter, kernel) for chapter, kernel in KERNELS if chapter in visits]
+    """As the page shows it: on a Chinese one with Chinese comments."""
+    shown = [(LANGS[lang] + at, kernel[lang]) for at, kernel in KERNELS if at in visits]
     assert shown
     for path, kernel in shown:
         found = visits[path]["copied"]

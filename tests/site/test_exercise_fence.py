@@ -5,10 +5,11 @@ import re
 from html import unescape
 from pathlib import Path
 
+import page_programs
 import pytest
 
-from cudatut import catalog, exercises, recording
-from cudatut.site import deferred, directives, exercise_fence, programs, references, state
+from cudatut import catalog, exercises, overlays, recording
+from cudatut.site import deferred, directives, exercise_fence, references, state
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -238,7 +239,7 @@ def test_a_program_is_refused(chapter, body, header, says):
     ],
 )
 def test_a_program_that_is_kept_as_a_text_is_that_text(cell, program):
-    assert programs.text(cell) == program
+    assert directives.program(cell) == program
 
 
 def test_two_programs_of_one_name_are_refused(chapter):
@@ -246,25 +247,6 @@ def test_two_programs_of_one_name_are_refused(chapter):
         directives.render("start/add#setup", {"program": "x.py"})
     with pytest.raises(directives.DirectiveError, match="two programs would be the one file"):
         directives.render("start/add#bench", {"program": "x.py"})
-
-
-def test_what_a_program_imports_of_the_book_is_offered_beside_it(chapter):
-    chapter.book.file("start/sums.py", "import os\n\nimport scales\n")
-    chapter.book.file("start/scales.py", "import sums\n")
-    chapter.book.file("start/other.py", "")
-    code = "import cudatut as ct\n\ndef late():\n    from sums import x\n"
-    assert programs.beside("start/add", code) == ["start/sums.py", "start/scales.py"]
-    assert programs.beside("start/add", "import os, other.deep") == ["start/other.py"]
-    assert programs.beside("start/add", "import os") == []
-    assert programs.beside("start/add", "import sys\nsys.path.append('x')\nimport sums") == []
-    notebook = chapter.book.notebook("start/add")
-    setup = next(cell for cell in notebook["cells"] if cell["id"] == "setup")
-    setup["source"] = "import sums\nx = 1"
-    chapter.book.recorded("start/add", notebook)
-    html = directives.render("start/add#setup", {"program": "one.py"})
-    links = re.findall(r'href="([^"]*)" download>([^<]*)<', html)
-    offered = [(f"../../examples/start/{name}", name) for name in ("sums.py", "scales.py")]
-    assert links == offered and "It needs these files beside it:" in html
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -302,7 +284,7 @@ def on_pages(lang):
     return [
         (path.relative_to(docs).with_suffix("").as_posix(), *program)
         for path in sorted(docs.rglob("*.md"))
-        for program in programs.of_page(path.read_text(encoding="utf-8"))
+        for program in page_programs.of_page(path.read_text(encoding="utf-8"))
         # The page of a draft is not on the site either.
         if not catalog.matches(f"{program[0]}.py", catalog.draft_patterns())
     ]
@@ -314,7 +296,7 @@ def test_programs_are_the_same_in_both_languages():
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_program_on_its_page_is_the_cell(built_site, lang):
-    """What a reader copies from the page, character for character; and what the link beside it downloads."""
+    """What a reader copies from the page, character for character, with Chinese comments on a Chinese one; and what the link beside it downloads."""
     root = built_site / ("zh" if lang == "zh" else "")
     assert on_pages(lang)
     for page, example, cell, file in on_pages(lang):
@@ -327,8 +309,8 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
             if words(part.partition("</span>")[0]).startswith(f"{file} ")
         ]
         source = catalog.cells(catalog.get(example).path)[cell]
-        code = programs.text(source) + "\n"
+        if lang == "zh":
+            source = overlays.code(source, catalog.get(example).file)
+        code = directives.program(source) + "\n"
         assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
         assert (root / "examples" / example / file).read_text(encoding="utf-8") == code
-        for module in programs.beside(example, code):
-            assert (root / "examples" / module).is_file(), f"{file} needs {module}, not on the site"

@@ -42,6 +42,14 @@ def test_what_is_counted():
     }
 
 
+def test_of_a_page_the_article_counts_with_its_title_and_the_time():
+    article = main_path.with_time("<h1>Add</h1><p>Two words</p>", 5, "en")
+    page = f'<nav>Menu</nav><article class="a b"\n>{article}</article><footer>Next</footer>'
+    assert main_path.of_page(page) == main_path.amount(article)
+    assert main_path.of_page(page)["words"] > 3
+    assert main_path.of_page("<p>no article</p>")["words"] == 0
+
+
 def test_over_budget_says_what_and_how_much():
     names = ("words", "lines of code and output", "tables and charts", "rows of tables")
     found = dict(zip(names, (1300, 121, 8, 50)))
@@ -245,8 +253,7 @@ def test_the_command_asks_the_judge(monkeypatch, capsys):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_is_within_its_budget(chapter, built_site):
     html = Path(built_site, chapter, "index.html").read_text(encoding="utf-8")
-    content = html.partition("<article")[2].partition("</article>")[0]
-    over = main_path.over_budget(chapter.partition("/")[0], main_path.amount(content))
+    over = main_path.over_budget(chapter.partition("/")[0], main_path.of_page(html))
     assert not over, f"{chapter}: {'; '.join(over)}"
 
 

@@ -46,7 +46,7 @@ def test_a_chapter_counts_its_own_examples_and_a_route_its_parts():
     own = {one.id: words(needs.below_title("</h1>", one, PARTS)) for one in WRITTEN}
     assert own["hello"].startswith("GPU: compute capability 7.5") and "T4, free" in own["hello"]
     assert own["wgmma"].startswith("GPU: compute capability 9.0, exactly")
-    assert "1 of 7 examples: compute capability 9.0, exactly" in own["serving"]
+    assert "1 of 10 examples: compute capability 9.0, exactly" in own["serving"]
     assert not [name for name, said in own.items() if not said]
     assert words(needs.route("start")) == own["hello"]
     count = len([one for one in catalog.examples() if one.name.startswith(("llm/", "gemm/"))])

@@ -103,12 +103,13 @@ def test_404_speaks_both_languages(pages):
     assert "This page does not exist" in zh and "没有这个页面" in zh
 
 
-def test_search_index_of_chinese_is_segmented_on_chinese_pages(project):
+def test_the_search_is_given_chinese_as_it_is(project):
+    """Also where jieba is there, with which Material would cut sentences: docs/theme/js/searching.js finds words in them."""
     project.body("每个线程束共用一条指令。", "zh")
     index = json.loads((project.build("zh") / "search/search_index.json").read_text("utf-8"))
     text = " ".join(doc["text"] for doc in index["docs"])
-    assert "\u200b指令\u200b" in text
-    assert "\\u200b" in index["config"]["separator"]
+    assert "每个线程束共用一条指令。" in text and "\u200b" not in text
+    assert "，" in index["config"]["separator"]  # where a page begins the words that it marks
     assert not [doc for doc in index["docs"] if doc["location"].startswith("examples/start")]
     assert "单线程" not in text  # a row of a table
     project.body("每个线程束共用一条指令。")
@@ -341,8 +342,9 @@ THEME = ROOT / "docs" / "theme"
 
 def test_comments_are_not_sent_to_readers(tmp_path):
     code = 'a = "//b" // c\n// d\n  // e\nf("https://x")\n'
-    assert slimming.script(code) == 'a = "//b" // c\nf("https://x")\n'
-    assert slimming.style("/* a\n b */\n.c { d: e; /* f */ g: h }") == ".c { d: e; g: h }"
+    assert slimming.without_comments(code, ".js") == 'a = "//b" // c\nf("https://x")\n'
+    style = "/* a\n b */\n.c { d: e; /* f */ g: h }"
+    assert slimming.without_comments(style, ".css") == ".c { d: e; g: h }"
     for name in ("css", "js"):
         shutil.copytree(THEME / name, tmp_path / name)
     slimming.theme(tmp_path)
@@ -432,3 +434,23 @@ def test_warnings_of_mkdocs_with_the_lines_that_go_on_from_them():
         "INFO    -  g",
     ]
     assert building._warnings(["loose", *lines]) == ["c\nd\n", "e", "f"]
+
+
+def test_words_for_the_search_that_cannot_be_read_are_reported(monkeypatch):
+    from types import SimpleNamespace
+
+    from cudatut.site import state
+    from cudatut.site.plugin import CudatutPlugin
+
+    monkeypatch.setattr(state, "_state", state.State())
+    plugin = CudatutPlugin()
+    plugin.state, plugin.asked = state.current(), {}
+    page = SimpleNamespace(
+        content="<p>x</p>",
+        url="start/x/",
+        meta={"search": 3},
+        file=SimpleNamespace(src_uri="start/x.md"),
+    )
+    plugin._on_page_context_before_search({}, page, None, None)
+    (problem,) = plugin.state.problems
+    assert problem.startswith("docs/en/start/x.md: ") and not any(plugin.asked.values())

@@ -1,19 +1,19 @@
-"""Every program of a page finds what it imports where its reader has it: in a folder with what the page offers, nothing else.
+"""Every program of a page finds what it imports where its reader has it: in a folder of its own, beside nothing else.
 
 Without a GPU: imports are looked up, and those of the book's own modules are made. tests/gpu/test_programs.py runs them.
 """
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import page_programs
 import pytest
 
 from cudatut import catalog
-from cudatut.site import programs
+from cudatut.site import directives
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs" / "en"
@@ -24,18 +24,29 @@ EXTRAS = {"": set(), "cutlass": {"cutlass", "cuda"}, "llm": {"gguf", "tokenizers
 PROGRAMS = [
     (path.relative_to(DOCS).with_suffix("").as_posix(), *program)
     for path in sorted(DOCS.rglob("*.md"))
-    for program in programs.of_page(path.read_text(encoding="utf-8"))
+    for program in page_programs.of_page(path.read_text(encoding="utf-8"))
 ]
 
 
 def of_cell(example: str, cell: str) -> str:
-    return programs.text(catalog.cells(catalog.get(example).path)[cell])
+    return directives.program(catalog.cells(catalog.get(example).path)[cell])
 
 
-def unresolved(code: str, modules: dict[str, str], installed: set[str]) -> set[str]:
-    """What a program and the modules beside it import, and neither Python, `installed` nor that folder has."""
-    known = sys.stdlib_module_names | installed | {Path(name).stem for name in modules}
-    return {name for text in (code, *modules.values()) for name in programs.imported(text)} - known
+def imported(code: str) -> set[str]:
+    """The modules that code imports anywhere, without what lies inside packages: 'cuda' for `import cuda.bindings`."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import(names=names):
+                found |= {one.name.partition(".")[0] for one in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.partition(".")[0])
+    return found
+
+
+def unresolved(code: str, installed: set[str]) -> set[str]:
+    """What a program imports, and neither Python nor `installed` has."""
+    return imported(code) - sys.stdlib_module_names - installed
 
 
 def through_imports(code: str) -> str:
@@ -50,17 +61,10 @@ def through_imports(code: str) -> str:
 )
 def test_a_program_finds_what_it_imports(page, example, cell, file, tmp_path):
     code = of_cell(example, cell)
-    beside = programs.beside(example, code)
-    modules = {name: catalog.read_text(ROOT / "examples" / name) for name in beside}
-    own = set(programs.imported(code)) & {path.stem for path in (ROOT / "examples").rglob("*.py")}
-    if own and not beside:  # it says itself where they are, which is tried below
-        modules = dict.fromkeys(own, "")
     extra = EXTRAS[catalog.get(example).extra]
-    missing = unresolved(code, modules, START if page.startswith("start/") else BOOK | extra)
+    missing = unresolved(code, START if page.startswith("start/") else BOOK | extra)
     assert not missing, f"{file} of docs/en/{page}.md cannot import {missing} in an empty folder"
-    if own:
-        for name in beside:
-            shutil.copy(ROOT / "examples" / name, tmp_path)
+    if "cudatut.book" in code:
         (tmp_path / file).write_text(through_imports(code), encoding="utf-8")
         done = subprocess.run(
             [sys.executable, file],
@@ -77,7 +81,6 @@ def test_a_program_finds_what_it_imports(page, example, cell, file, tmp_path):
 
 def test_what_a_program_lacks_is_seen():
     code = "import os, numpy\nfrom flash_hopper import attention\n"
-    assert unresolved(code, {}, BOOK) == {"flash_hopper"}
-    assert unresolved(code, {"tensor/flash_hopper.py": "import cudatut"}, BOOK) == set()
-    assert unresolved(code, {"tensor/flash_hopper.py": "import cutlass.cute"}, BOOK) == {"cutlass"}
-    assert unresolved("import cudatut", {}, START) == {"cudatut"}
+    assert unresolved(code, BOOK) == {"flash_hopper"}
+    assert unresolved("import cutlass.cute", BOOK) == {"cutlass"}
+    assert unresolved("import cudatut", START) == {"cudatut"}

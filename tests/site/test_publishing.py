@@ -47,6 +47,21 @@ def test_the_archive_has_all_sources_and_nothing_else(tmp_path):
     assert {Path(name).suffix for name in names} == {".py", ".cu", ".cuh", ".txt"}
 
 
+def test_the_package_is_what_pip_builds(tmp_path):
+    """Tests outside the checkout install it (tests/conftest.py, `installed`); the same files make the same bytes."""
+    publishing.package(tmp_path / "one.zip", ROOT)
+    publishing.package(tmp_path / "two.zip", ROOT)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        inside = {name.removeprefix("cudatut/") for name in archive.namelist()}
+        model = archive.read("cudatut/examples/llm/model/tang.gguf")
+    assert {"pyproject.toml", "cudatut/cli.py", "examples/start/hello/zh.yml"} <= inside
+    assert model == (ROOT / "examples/llm/model/tang.gguf").read_bytes()
+    for pattern in ("cudatut/**/*.yml", "examples/**/*.cuh", "recordings/**/*.ipynb"):
+        assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)} <= inside
+    assert not [name for name in inside if "__pycache__" in name or name.startswith(".")]
+
+
 def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
     examples = tmp_path / "examples"
     hidden = ("__pycache__/one.py", ".venv/lib/one.py", "a/.one.py")
@@ -62,7 +77,9 @@ def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
 
 def test_the_site_has_them(project):
     (project.root / "CHANGELOG.md").write_text(LOG, encoding="utf-8")
-    (paths.examples_dir() / "renamed.yml").write_text("start/old: start/add\n", encoding="utf-8")
+    (paths.examples_dir() / "moved.yml").write_text(
+        "start/old.py: start/add.py\n", encoding="utf-8"
+    )
     built = project.build()
     assert "../../start/add/" in (built / "start/old/index.html").read_text(encoding="utf-8")
     assert (built / "robots.txt").is_file()

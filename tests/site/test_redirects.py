@@ -1,23 +1,15 @@
-"""Old names still lead to what they named: on the site, and on the command line."""
+"""Old names lead on: how the command line and the site do it. tests/test_addresses.py: that all of the book's do."""
 
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
-from cudatut import catalog, recording
+from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.site import locale, publishing
 
-ROOT = Path(__file__).resolve().parents[2]
-RENAMED = yaml.safe_load((ROOT / "examples/renamed.yml").read_text(encoding="utf-8"))
-
-
-def test_every_new_name_is_an_example_and_no_old_one_is():
-    for old, new in RENAMED.items():
-        assert catalog.path_of(new).is_file(), new
-        assert not catalog.path_of(old).exists(), old
+EXAMPLES = {one.name for one in catalog.examples(drafts=True)}
+RENAMED = {old: new for old, new in catalog.renamed().items() if new in EXAMPLES}
 
 
 @pytest.mark.parametrize("old", RENAMED)
@@ -29,18 +21,24 @@ def test_an_old_name_gives_the_new_example_and_says_so(capsys, old):
     assert err.count(f"{old} is called {RENAMED[old]} now.") == 2
 
 
-def test_a_list_that_is_none_is_refused(tmp_path, monkeypatch):
+def test_an_example_that_moved_alone_has_no_other_name(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
     assert catalog.renamed() == {}
-    (tmp_path / "renamed.yml").write_text("- start/old", encoding="utf-8")
-    with pytest.raises(CudatutError, match=r"renamed\.yml"):
+    moves = "a/same.py: a/same/chapter.py\na/old.py: a/new/more.py\na/old.cu: a/new/new.cu\n"
+    (tmp_path / "moved.yml").write_text(moves, encoding="utf-8")
+    assert catalog.renamed() == {"a/old": "a/new_more"}
+    (tmp_path / "moved.yml").write_text("- start/old", encoding="utf-8")
+    with pytest.raises(CudatutError, match=r"moved\.yml"):
         catalog.renamed()
 
 
 def test_old_addresses_lead_on(tmp_path, monkeypatch):
     examples, site = tmp_path / "examples", tmp_path / "site"
     examples.mkdir()
-    (examples / "renamed.yml").write_text("a/old: a/new\na/gone: a/nothing\na/here: a/new\n")
+    moves = (
+        "a/old.py: a/new/chapter.py\na/gone.py: a/nothing/chapter.py\na/here.py: a/new/chapter.py\n"
+    )
+    (examples / "moved.yml").write_text(moves)
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(examples))
     for page in ("a/new", "examples/a/new", "a/here"):
         (site / page).mkdir(parents=True)
@@ -55,23 +53,3 @@ def test_old_addresses_lead_on(tmp_path, monkeypatch):
     target = re.search(r'url=([^"]+)"', text)[1]
     assert (site / "examples/a/old" / target).resolve() == site / "examples/a/new"
     assert "location.hash" in text
-
-
-def test_the_site_has_them_in_both_languages(built_site):
-    for folder in ("", "zh/"):
-        for old in RENAMED:
-            assert (built_site / folder / "examples" / old / "index.html").is_file()
-        assert (built_site / folder / "gemm/vectorised/index.html").is_file()
-
-
-def test_files_that_moved_are_at_their_old_addresses_too(built_site):
-    """Those that the site offered: what recordings were made from."""
-    offered = {
-        file for one in catalog.examples() for file in recording.load(one.name).metadata["sources"]
-    }
-    old = {before: now for before, now in catalog.moved().items() if now in offered}
-    assert len(old) > 50
-    for before, now in old.items():
-        text = (catalog.paths.examples_dir() / now).read_bytes()
-        for folder in (built_site, built_site / "zh"):
-            assert (folder / "examples" / before).read_bytes() == text, before

@@ -51,6 +51,13 @@ RESULTS = {
             ],
         }
     ],
+    "line": [
+        {
+            "kind": "series",
+            "title": "copies",
+            "lines": {"copy": [[1048576, 3.5], [0.25, 1.5]], "read": [[1048576.0, 4]]},
+        }
+    ],
     "silent": [],
 }
 RESULTS["tables"] = [*RESULTS["facts"], *RESULTS["table"], *RESULTS["table"]]
@@ -96,6 +103,9 @@ def replaced(markdown):
         ('start/x#table["128"]["FMAs"]', "12"),
         ('start/x#table["128"]["GB/s, all"] :.1f', "3.2"),
         ('2 * start/x#table["256: x"]["FMAs"] / start/x#table["128"]["FMAs"] :.0f', "4"),
+        ('start/x#line["copy"]["1048576"]', "3.5"),
+        ('start/x#line["read"]["1048576"]', "4"),
+        ('start/x#line["copy"]["0.25"]', "1.5"),
         ('start/x#tables.1["128"]["FMAs"] :d', "12"),
         ('start/x#tables["sm_count"].value', "132"),  # only the facts have such a row
         ("start/x#table.title", "FMAs at the limit"),

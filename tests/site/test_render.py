@@ -133,6 +133,14 @@ def test_consecutive_checks_share_a_table():
     assert plain(html).count("passed") == 3
 
 
+def test_of_a_check_the_name_and_the_result_are_words():
+    """Numbers stand at the right, below each other."""
+    html = results_html([shown(CHECK)], "en")
+    row = html[html.index("<tbody") :]
+    kinds = re.findall(r"<t[dh](?: scope=\"row\")?( class=\"w\")?>", row)
+    assert [bool(kind) for kind in kinds[1:]] == [True, False, False, False]
+
+
 def test_a_check_names_error_and_tolerance():
     text = plain(results_html([shown(CHECK)], "en"))
     assert "add, n=33 ✓ passed 33 1.2e-07 atol 3e-05, rtol 1e-05" in text

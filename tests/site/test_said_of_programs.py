@@ -50,15 +50,19 @@ def test_asked_reads_a_table():
 
 
 @pytest.mark.parametrize("lang", LANGS)
-def test_the_tiled_program_prints_what_the_page_says(lang):
-    k, steps, words = 900, 29, 58
-    assert all(
-        re.search(rf"\b{number}\b", page(lang, "basics/shared_memory"))
-        for number in (k, steps, words)
-    )
-    lines = printed("basics/shared_memory", "program")
-    assert [int(line.split()[-1]) for line in lines[2:]] == [2 * k, words]
-    assert words == 2 * steps and steps == -(-k // 32)
+@pytest.mark.parametrize(
+    "example, of_k",
+    [
+        ("basics/shared_memory", lambda k: [2 * k, k / 16]),
+        ("basics/thread_tile", lambda k: [k / 32, 9 * k / 8, k / 32]),
+    ],
+)
+def test_a_page_asks_for_the_k_of_its_program(lang, example, of_k):
+    predict = page(lang, example).partition("{ #predict }")[2].partition("\n## ")[0]
+    (k,) = set(re.findall(r"\bK = (\d+)", predict))
+    _, head, *lines = printed(example, "program")
+    assert f"K = {k}" in head
+    assert [int(line.split()[-1]) for line in lines] == of_k(int(k))
 
 
 def counted(source):
@@ -84,11 +88,11 @@ STEP = {r"\.send$": 2, r"\._launch$": 2, "memcpy_dtoh": 1}
     "lang, says",
     [
         ("en", ("two graphs", "second copy", "a third brings the tokens back")),
-        ("zh", ("两个图", "第二次复制", "第三次复制把词元取回来")),
+        ("zh", ("两个 CUDA graph", "第二次复制", "第三次复制把词元取回来")),
     ],
 )
 def test_a_step_is_what_the_engines_page_says(lang, says):
-    source = (examples_dir() / "llm/gpu_backend.py").read_text(encoding="utf-8")
+    source = (examples_dir() / "llm/backends/gpu_backend.py").read_text(encoding="utf-8")
     assert counted(source) == STEP, "a step has changed: docs/*/llm/serving.md tells its copies"
     assert all(part in page(lang, "llm/serving") for part in says)
 

@@ -43,30 +43,40 @@ def test_what_a_program_printed_is_in_the_index_and_its_tables_are_not(project):
     assert "one thread" not in text  # the benchmark's row
 
 
-@pytest.mark.parametrize(
-    ("words", "token"),
-    [
-        ("shared memory", "§sharedmemory"),
-        ("__shfl_down_sync()", "§shfldownsync"),
-        ("#pragma unroll", "§pragmaunroll"),
-        ("Stream-K", "§streamk"),
-        ("规约", "§89c47ea6"),
-    ],
-)
-def test_a_term_is_one_token(words, token):
-    assert searching.token(words) == token
-
-
-def test_keywords_stand_on_the_page_that_introduces_the_term():
+def test_a_page_has_the_names_of_the_terms_that_it_introduces():
     entries = [
         {"location": "reduction/shuffles/", "text": ""},
         {"location": "reduction/shuffles/#run", "text": ""},
         {"location": "reduction/naive/", "text": ""},
     ]
-    searching.add_keywords(entries, [SHUFFLE, {"id": "x", "en": "x", "zh": "x"}], "zh")
-    found = entries[0]["keywords"].split()
-    assert {"§shfldownsync", "§warpshuffle", searching.token("洗牌")} <= set(found)
-    assert ["keywords" in entry for entry in entries] == [True, False, False]
+    terms = [
+        SHUFFLE,
+        {"id": "x", "en": "x", "zh": "x"},
+        {"id": "y", "en": "y", "zh": "乙", "explained": "reduction/naive"},
+    ]
+    words = {"reduction/naive/": ["求和", "sum = total"]}
+    searching.complete(entries, terms, "zh", words, {"reduction/naive/": "归约"})
+    assert entries[0]["keywords"] == [["线程束洗牌", "洗牌", "warp shuffle"], ["__shfl_down_sync"]]
+    assert entries[1].keys() == {"location", "text"}
+    assert entries[2]["keywords"] == [["乙", "y"], ["sum", "total"]]
+    assert entries[2]["asked"] == ["求和"]
+    assert entries[2]["part"] == "归约"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start/none: {en: [a], zh: [a]}", "has no chapter 'start/none'"),
+        ("start/add: {en: [a]}", "start/add needs words in en and zh"),
+        ("start/add: {en: [a], zh: a}", "start/add: zh: 'a' has no list of words"),
+        ("{", "search.yml"),
+    ],
+)
+def test_words_of_the_list_are_checked(tmp_path, text, message):
+    (tmp_path / "search.yml").write_text(text, encoding="utf-8")
+    with pytest.raises(searching.SearchWordsError) as error:
+        searching.asked_for(tmp_path / "search.yml", {"start/add"})
+    assert message in str(error.value)
 
 
 def test_what_readers_ask_for_stands_on_the_page_that_says_so(project, caplog):
@@ -74,38 +84,21 @@ def test_what_readers_ask_for_stands_on_the_page_that_says_so(project, caplog):
     project.page("start/add.md", page.replace("{words}", "[why is it slow]"))
     index = (project.build() / "search/search_index.json").read_text(encoding="utf-8")
     entries = {entry["location"]: entry for entry in json.loads(index)["docs"]}
-    assert entries["start/add/"]["keywords"] == "§whyisitslow"
+    assert entries["start/add/"]["asked"] == ["why is it slow"]
     project.page("start/add.md", page.replace("{words}", "slow"))
     project.refused(caplog, "docs/en/start/add.md", "'slow'", "no list of words")
 
 
-def test_the_index_of_a_build_has_keywords_and_whole_terms(project):
-    pytest.importorskip("jieba")
+def test_the_index_of_a_build_has_names_and_parts_and_leaves_chinese_whole(project):
     term = "{id: zz-lattice, en: lattice, zh: 格子花墙, chapter: start/add, means: {en: x, zh: x}}"
     with (project.root / "docs/glossary.yml").open("a", encoding="utf-8") as file:
         file.write(f"\n- {term}\n")
-    project.body("我们在这里用格子花墙来求和。", "zh")
+    words = "我们在这里用格子花墙来求和。"
+    project.body(words, "zh")
     index = (project.build("zh") / "search/search_index.json").read_text(encoding="utf-8")
     entries = {entry["location"]: entry for entry in json.loads(index)["docs"]}
-    assert searching.token("格子花墙") in entries["start/add/"]["keywords"].split()
+    page = entries["start/add/"]
+    assert ["格子花墙", "lattice"] in page["keywords"]
+    assert page["part"]
     assert "keywords" not in entries["glossary/"]
-    text = " ".join(entry["text"] for entry in entries.values())
-    assert "\u200b格子花墙\u200b" in text
-
-
-def test_english_search_finds_chinese_words_whole(project):
-    pytest.importorskip("jieba")
-    words = "一条指令由线程束执行"
-    for lang in ("en", "zh"):
-        project.body(f"See {words} here.", lang)
-        index = (project.build(lang) / "search/search_index.json").read_text(encoding="utf-8")
-        (text,) = (e["text"] for e in json.loads(index)["docs"] if e["location"] == "start/add/")
-        # English search cuts at blanks, and not at the marks that stand between Chinese words.
-        assert (f"See {words} here" in text) == (lang == "en")
-        assert ("\u200b指令\u200b" in text) == (lang == "zh")
-
-
-def test_jieba_keeps_terms_whole():
-    jieba = pytest.importorskip("jieba")
-    searching.taught([SHUFFLE])
-    assert "线程束洗牌" in list(jieba.cut("这里用线程束洗牌来求和"))
+    assert words in page["text"]

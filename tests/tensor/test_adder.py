@@ -1,26 +1,13 @@
 """The adder that the chapter on precision describes, in NumPy, has the errors that were recorded."""
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import paths, recording
+from cudatut import recording
+from cudatut.book.numbers.formats import FORMATS
 
 DEPTH = 16384  # the adder has cut off more than rounding of the factors lost, and NumPy still takes seconds
-
-
-@pytest.fixture(scope="module")
-def formats():
-    """The module of the example: its types, decoded and rounded in NumPy."""
-    path = paths.examples_dir() / "tensor" / "formats.py"
-    spec = importlib.util.spec_from_file_location("precision_formats", path)
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module.FORMATS
-    del sys.modules[spec.name]
 
 
 def recorded(line):
@@ -63,11 +50,11 @@ def product(a, b, at_once, beyond):
         ("TF32", 4, 2, False),  # two steps
     ],
 )
-def test_the_adder_of_the_page_has_the_recorded_error(formats, line, at_once, beyond, is_it):
+def test_the_adder_of_the_page_has_the_recorded_error(line, at_once, beyond, is_it):
     rng = ct.rng(DEPTH)  # as in the example
     x, y = rng.random((64, DEPTH), "float32"), rng.random((DEPTH, 64), "float32")
     want = x.astype("float64") @ y
-    got = product(formats[line].round(x), formats[line].round(y), at_once, beyond)
+    got = product(FORMATS[line].round(x), FORMATS[line].round(y), at_once, beyond)
     error = np.max(abs(got - want) / want)
     near = error == pytest.approx(recorded(line), rel=0.001 if is_it else 0.1)
     assert near == is_it, f"{error:.4g} beside {recorded(line):.4g}"

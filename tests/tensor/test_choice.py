@@ -2,9 +2,9 @@
 
 import ctypes
 
-import gemm
 import pytest
 
+from cudatut.book.tensor.gemm import gemm
 from cudatut.paths import examples_dir
 
 
@@ -32,7 +32,7 @@ def test_tiles_end_by_halves_where_a_worker_has_several(side, how, end):
 
 
 def test_steps_by_halves_are_as_many_as_the_kernel_has():
-    source = (examples_dir() / "tensor/halves.cuh").read_text()
+    source = (examples_dir() / "tensor/gemm/halves.cuh").read_text()
     assert f"constexpr int HALVED<ByHalves> = {gemm.HALVED};" in source
 
 
@@ -44,5 +44,5 @@ def test_blocks_at_work_are_about_a_square():
 
 
 def test_the_struct_is_as_large_as_that_of_the_kernel():
-    source = (examples_dir() / "tensor/work.cuh").read_text()
+    source = (examples_dir() / "tensor/gemm/work.cuh").read_text()
     assert f"sizeof(Work<float>) == {ctypes.sizeof(gemm._Work)}," in source

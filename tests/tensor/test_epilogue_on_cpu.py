@@ -1,11 +1,12 @@
-"""examples/tensor/epilogue.cuh on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+"""examples/tensor/gemm/epilogue.cuh on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
 Results against float64; faults that are planted are noticed."""
 
-import epilogue
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import epilogue
 
 TILES = {
     256: 2,
@@ -15,18 +16,11 @@ TILES = {
 }  # columns of a tile: boxes of a consumer, as gemm.TILES has them
 
 
-def built(folder, columns, activation="None", change=lambda text: text):
-    parts = [
-        region("activations.cuh", "activations"),
-        (SOURCE / "results.cuh").read_text(),
-        region("boxes.cuh", "write", "store"),
-        (SOURCE / "lines.cuh").read_text(),
-        (SOURCE / "bias.cuh").read_text(),
-        (SOURCE / "epilogue.cuh").read_text(),
-    ]
-    (folder / "epilogue_text.hpp").write_text(plain(change("\n".join(parts))))
-    defines = f"COLUMNS={columns}", f"BOXES={TILES[columns]}", f"ACTIVATION={activation}"
-    return compiled(folder, HERE / "epilogue.cpp", *defines)
+def program_of(folder, columns, activation="None", change=lambda text: text):
+    return built(
+        folder, HERE / "epilogue.cpp", "tensor/gemm/epilogue.cuh", change,
+        COLUMNS=columns, BOXES=TILES[columns], ACTIVATION=activation,
+    )  # fmt: skip
 
 
 def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True, beta=-1.0):
@@ -54,7 +48,7 @@ def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True, 
 
 @pytest.mark.parametrize("columns", TILES)
 def test_every_tile_and_way(columns, tmp_path):
-    program = built(tmp_path, columns)
+    program = program_of(tmp_path, columns)
     for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
         for boxes, by_tma in ((True, True), (True, False), (False, False)):
             assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
@@ -68,7 +62,7 @@ def test_every_tile_and_way(columns, tmp_path):
 
 @pytest.mark.parametrize("activation", ["relu", "gelu-tanh", "gelu-erf"])
 def test_activations(activation, tmp_path):
-    program = built(tmp_path, 128, epilogue.ACTIVATIONS[activation])
+    program = program_of(tmp_path, 128, epilogue.ACTIVATIONS[activation])
     assert wrong(program, 130, 264, True, True, 1, activation, integers=False) is None
     assert wrong(program, 130, 263, False, False, 2, activation, integers=False) is None
 
@@ -95,7 +89,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(tmp_path, 256, change=fault(before, after))
+    program = program_of(tmp_path, 256, change=fault(before, after))
     ways = (520, True, True, -1.0), (520, True, False, 0.0), (321, False, False, -1.0)
     runs = (wrong(program, 260, *way, seed, beta=beta) for seed in range(4) for *way, beta in ways)
     expect(expected, runs)

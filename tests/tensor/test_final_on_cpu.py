@@ -1,13 +1,14 @@
-"""examples/tensor/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/ladder/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-import gemm
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.
 PLANS = {
@@ -24,34 +25,13 @@ PLANS = {
 }
 
 
-def built(plan, folder, change=lambda text: text, end="Linear"):
+def program_of(plan, folder, change=lambda text: text, end="Linear"):
     """The program for a plan, or for a kernel with a change."""
-    text = "\n".join([
-        region("wgmma.cuh", "descriptor"),
-        region("mbarrier.cuh", "ring"),
-        (SOURCE / "unaligned.cuh").read_text(),
-        "constexpr int BK = 64, BOX = 64 * 128;",
-        region("factors.cuh", "factor", "plain", "multiply"),
-        region("order.cuh", "order"),
-        region("schedule.cuh", "schedule", "parts"),
-        (SOURCE / "half.cuh").read_text(),
-        (SOURCE / "results.cuh").read_text(),
-        region("boxes.cuh", "write", "store"),
-        region("lines.cuh", "lines"),
-        region("activations.cuh", "activations"),
-        region("bias.cuh", "bias"),
-        (SOURCE / "epilogue.cuh").read_text(),
-        region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
-        region("work.cuh", "work"),
-        region("halves.cuh", "halves"),
-        (SOURCE / "final.cu").read_text(),
-    ])  # fmt: skip
-    (folder / "final_text.hpp").write_text(plain(change(text)))
     *numbers, turned_a, turned_b, by_threads, fp16 = plan
     out = "__half" if fp16 else "__nv_bfloat16"
     flags = [str(flag).lower() for flag in (turned_a, turned_b)]
     instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower(), end])
-    return compiled(folder, HERE / "final.cpp", f"PLAN={instance}")
+    return built(folder, HERE / "final.cpp", "tensor/ladder/final.cu", change, PLAN=instance)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +39,7 @@ def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
     ends = {"bare": "Bare", "by halves": "ByHalves", "fused": "Fused<Relu>"}
     return cache(
-        lambda name: built(
+        lambda name: program_of(
             PLANS[name],
             tmp_path_factory.mktemp("plan"),
             end=ends.get(name.split(",")[0], "Linear"),
@@ -158,12 +138,37 @@ def test_planted_faults_are_noticed(name, tmp_path):
     fused = name.startswith("fused")
     # Linear writes each box twice for a tile.
     plan = (128, 3, 2, 2 if fused else 1, False, False, False, False)
-    program = built(plan, tmp_path, fault(before, after), "Fused<Relu>" if fused else "Linear")
+    program = program_of(plan, tmp_path, fault(before, after), "Fused<Relu>" if fused else "Linear")
     shapes = ((520, 264, 456), True), ((260, 264, 200), False)
     runs = (
         wrong(program, plan, shape, shares, seed, workers=4 if shares else 1, fused=fused)
         for seed in range(2) for shape, shares in shapes
     )  # fmt: skip
+    expect(expected, runs)
+
+
+PTX_FAULTS = {  # the same of the words around an instruction, with B across the depth, or along it
+    "row and column of a box are swapped": ("pairs", '"r"(column), "r"(row), "r"(shared_address(barrier))\n      : "memory"', '"r"(row), "r"(column), "r"(shared_address(barrier))\n      : "memory"', "results"),
+    "one block gets the box of all": ("pairs", '"h"(blocks)', '"h"((unsigned short)1)', "results|deadlock|arrival|ended"),
+    "an arrival at the block of number 0": ("pairs", '"r"(rank)', '"r"(0)', "deadlock|arrival|results"),
+    "bytes that nobody expects": ("pairs", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "mbarrier.arrive.shared::cta.b64 _, [%0];", "results|arrival|deadlock|copies"),
+    "a wait for the other parity": ("pairs", '"r"(parity)', '"r"(parity ^ 1)', "results|deadlock|arrival|initialized"),
+    "a factor across the depth is not turned": ("wide", '"n"(!A_ALONG), "n"(!B_ALONG))', '"n"(!A_ALONG), "n"(0))', "results"),
+    "distances in bytes": ("wide", "(unsigned long long)(stride / 16) << 32", "(unsigned long long)stride << 32", "results"),
+    "sums of the tile before count": ("wide", '"r"((int)add), "n"(!A_ALONG)', '"r"(1), "n"(!A_ALONG)', "results"),
+    "groups are not closed": ("wide", "wgmma.commit_group.sync.aligned;", "", "results|touched"),
+    "words of two rows are swapped": ("wide", '"r"(w0), "r"(w1)', '"r"(w1), "r"(w0)', "results"),
+    "the first number in the upper half": ("wide", "cvt.rn.bf16x2.f32 %0, %1, %2;", "cvt.rn.bf16x2.f32 %0, %2, %1;", "results"),
+}  # fmt: skip
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("name", PTX_FAULTS)
+def test_planted_faults_around_instructions_are_noticed(name, tmp_path):
+    plan, before, after, expected = PTX_FAULTS[name]
+    program = program_of(PLANS[plan], tmp_path, fault(before, after))
+    m, n, k = (260, 264, 200)
+    runs = (wrong(program, PLANS[plan], (m, n, k), False, seed, workers=2) for seed in range(2))
     expect(expected, runs)
 
 
@@ -182,6 +187,6 @@ END_FAULTS = {  # of which end, what is replaced, by what, and what is then wron
 def test_planted_faults_in_the_end_of_a_tile_are_noticed(name, tmp_path):
     end, before, after, expected = END_FAULTS[name]
     plan = PLANS["by halves"]
-    program = built(plan, tmp_path, fault(before, after), end)
+    program = program_of(plan, tmp_path, fault(before, after), end)
     runs = (wrong(program, plan, (520, 264, 456), False, seed, workers=1) for seed in range(3))
     expect(expected, runs)

@@ -1,12 +1,13 @@
-"""examples/tensor/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+"""examples/tensor/attention/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
 Results against float64; faults that are planted are noticed."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, attention_headers, compiled, ended, expect, fault
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, cluster, timed, maxima
     "d64": "64,2,64,2,1,false,true,true",
@@ -19,31 +20,16 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
 }
 
 
-def built(plan, folder, change=lambda text: text):
+def program_of(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    kernel = (SOURCE / "flash_hopper.cu").read_text()
-    handover = (SOURCE / "handover.cuh").read_text()
-    handover = handover[handover.index("// One thread hands") :]  # not its pragma
-    kernel = change(kernel.replace('#include "handover.cuh"\n', handover))
-    kernel = kernel.replace(
-        "extern __shared__ unsigned char shared[];",
-        "unsigned char* const shared = dynamic_shared();",
-    )
-    kernel = kernel.replace("__shared__ Barrier", "static Barrier")
-    # The two blocks of a cluster each have work of their own. Barriers are known by block and address.
-    kernel = kernel.replace(
-        "__shared__ Slot<Work> work[CONSUMERS];",
-        "static Slot<Work> works[2][CONSUMERS]; auto& work = works[self->block];",
-    )
-    (folder / "flash_hopper.cu").write_text(kernel)
-    attention_headers(folder)
-    return compiled(folder, HERE / "attention.cpp", f"PLAN={plan}")
+    kernel = "tensor/attention/flash_hopper.cu"
+    return built(folder, HERE / "attention.cpp", kernel, change, PLAN=plan)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    return cache(lambda name: program_of(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, d, causal, shape, blocks, together, seed):
@@ -107,7 +93,7 @@ def test_results(programs, name, shape):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("wait(&k_empty[k.stage], k.parity ^ 1);", "", "arrival|results|touched|deadlock"),
     "a parity is not turned": ("wait(&q_full[q.stage][me], q.parity);", "wait(&q_full[q.stage][me], 1);", "deadlock|results|sum"),
-    "results are used in flight": ("wait_for_groups<0>();\n        arrived(o)", "arrived(o)", "touched|changed|results"),
+    "results are used in flight": ("wait_for_products<0>();\n        arrived(o)", "arrived(o)", "touched|changed|results"),
     "weights are written too early": ("softmax.weights(s, p, power, finish_values)", "[&] { const bool so = softmax.weights(s, p, power, [] {}); finish_values(); return so; }()", "a factor in registers has changed"),
     "a base stays too low": ("if (!softmax.weights(s, p, power, finish_values))", "if (softmax.weights(s, p, power, finish_values), false)", "results|sums"),
     "results do not get their factor": ("rises |= softmax.raise(s, power);", "softmax.raise(s, power);", "results"),
@@ -128,7 +114,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(PLANS["d64"], tmp_path, fault(before, after))
+    program = program_of(PLANS["d64"], tmp_path, fault(before, after))
     runs = (
         wrong(program, 64, False, (1, 300, k_len, 2, 1), 1, 2, seed)
         for k_len in (450, 60)  # with 60 keys, an item is one step

@@ -1,18 +1,14 @@
-"""examples/llm/flash_hopper_paged.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random
+"""examples/llm/kernels/attention/flash_hopper_paged.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random
 interleavings, over blocks in any order between blocks of NaN. Results against float64; faults that are planted are noticed."""
 
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
-from emulator import HERE, attention_headers, compiled, ended, expect, fault, region
+from emulator import HERE, built, ended, expect, fault
 
-from cudatut.paths import examples_dir
-
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 NAN = 0x7FFF  # as bf16
 PLANS = {  # d, consumers, bn, stages, q_stages, block, pingpong
@@ -21,36 +17,18 @@ PLANS = {  # d, consumers, bn, stages, q_stages, block, pingpong
     "one buffer": "64,2,64,2,1,8,false",
     "d128": "128,2,128,2,2,16,true",
 }
-WORDS = """
-inline void show_to_products() {}
-inline void meet_consumer(int consumer) { meet(turns[self->block][8 + consumer], 128, "its consumer"); }
-"""
 
 
-def built(plan, folder, change=lambda text: text):
+def program_of(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    kernel = change((examples_dir() / "llm" / "flash_hopper_paged.cu").read_text())
-    handover = region("handover.cuh", "handover")
-    for before, after in (
-        ('#include "overlap.cuh"\n', ""),
-        ('#include "tensor/handover.cuh"\n', handover),
-        ('#include "tensor/', '#include "'),
-        ("extern __shared__ unsigned char shared[];", "unsigned char* const shared = dynamic_shared();"),
-        ("__shared__ Barrier", "static Barrier"),
-        ("__shared__ Slot", "static Slot"),
-    ):  # fmt: skip
-        assert before in kernel, before
-        kernel = kernel.replace(before, after)
-    words = kernel[kernel.index("// --8<-- [start:words]") : kernel.index("// --8<-- [end:words]")]
-    (folder / "flash_hopper_paged.cu").write_text(kernel.replace(words, WORDS))
-    attention_headers(folder)
-    return compiled(folder, HERE / "paged_attention.cpp", f"PLAN={plan}")
+    kernel = "llm/kernels/attention/flash_hopper_paged.cu"
+    return built(folder, HERE / "paged_attention.cpp", kernel, change, PLAN=plan)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    return cache(lambda name: program_of(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def of_sequence(q, keys, values):
@@ -143,7 +121,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "values of the next step": ("of_values = of_keys;", "of_values = of_keys, of_values.blocks += 1;", "results|deadlock"),
     "bytes that do not come": ("arrive_and_expect(full, tile.count * BLOCK * D * 2);", "arrive_and_expect(full, TILE);", "deadlock"),
     "keys are overwritten": ("wait(empty, parity ^ 1);", "", "arrival|results|touched|deadlock"),
-    "values are given back early": ("          wait_for_groups<0>();\n          arrived(o), arrived(p);\n          release(&v_empty[v.stage]);", "          release(&v_empty[v.stage]);\n          wait_for_groups<0>();\n          arrived(o), arrived(p);", "results|arrival"),
+    "values are given back early": ("          wait_for_products<0>();\n          arrived(o), arrived(p);\n          release(&v_empty[v.stage]);", "          release(&v_empty[v.stage]);\n          wait_for_products<0>();\n          arrived(o), arrived(p);", "results|arrival"),
     "a query sees one key more": ("w.keys, w.at + row);", "w.keys, w.at + row + 1);", "results|sum"),
     "a query sees one key less": ("w.keys, w.at + row);", "w.keys, w.at + row - 1);", "results|sum"),
     "whole tiles begin too late": ("min(w.keys, w.at + me * 64 + 1)", "min(w.keys, w.at + me * 64 + 64)", "results|sum"),
@@ -165,7 +143,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
-    program = built(PLANS["d64"], tmp_path, fault(before, after))
+    program = program_of(PLANS["d64"], tmp_path, fault(before, after))
     look(program, expected)
 
 
@@ -173,7 +151,7 @@ def test_keys_that_are_given_back_early_are_noticed(tmp_path):
     release = "      release(&k_empty[k.stage]);\n"
     start = "                 b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);\n"
     early, late = fault(start, start + release), fault("arrived(s);\n" + release, "arrived(s);\n")
-    program = built(PLANS["d64"], tmp_path, lambda text: early(late(text)))
+    program = program_of(PLANS["d64"], tmp_path, lambda text: early(late(text)))
     look(program, "results|sum|arrival|deadlock")
 
 

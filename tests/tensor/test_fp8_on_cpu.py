@@ -1,13 +1,13 @@
-"""examples/tensor/fp8.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/gemm/fp8.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
-import re
 from functools import cache
 
-import e4m3
 import numpy as np
 import pytest
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.numbers import e4m3
 
 PLANS = {  # sums, stages, blocks of a cluster
     "one level": ("OneLevel<128>", 3, 1),
@@ -19,30 +19,17 @@ PLANS = {  # sums, stages, blocks of a cluster
 }
 
 
-def built(plan, folder, change=lambda text: text):
+def program_of(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
     sums, stages, cluster = plan
-    text = piece("fp8_wgmma.cuh", r"// --8<-- \[start:multiply\].*")
-    text += (SOURCE / "fp8_sums.cuh").read_text() + (SOURCE / "fp8.cu").read_text()
-    text = re.sub(r'asm volatile\("".*?;', "", plain(change(text)), flags=re.S)
-    headers = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
-        "constexpr int BK = 128;",
-        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
-        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        "inline void store_one(float* to, float x) { *to = x; }",
-        "inline void store_two(float* to, float x, float y) { to[0] = x, to[1] = y; }",
-        piece("results.cuh", r"template <int SIZE, class What>.*?\[end:each\]"),
-        piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
-    ]  # fmt: skip
-    (folder / "fp8.cu").write_text("\n".join([*headers, text]))
-    return compiled(folder, HERE / "fp8.cpp", f"PLAN={sums},float,{stages},{cluster},1")
+    instance = f"{sums},float,{stages},{cluster},1"
+    return built(folder, HERE / "fp8.cpp", "tensor/gemm/fp8.cu", change, PLAN=instance)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    return cache(lambda name: program_of(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, blocks, shape, seed, clusters=2):
@@ -86,7 +73,7 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
     "the scale of the upper rows for all": ("blocks", "j / 2 % 2", "0", "results"),
     "the next stage is not waited for": ("two levels", "if (step + 1 < steps) await_stage();", "", "results|arrival|sum"),
     "the next stage is waited for at the end of a tile, too": ("two levels", "if (step + 1 < steps) await_stage();", "await_stage();", "deadlock|wait|ever"),
-    "a stage is given back before its last products": ("blocks", "if (i == BN / PART - 1) await_next();", "if (i == BN / PART - 1) await_next(), release(at.index);", "arrival|results"),
+    "a stage is given back before its last products": ("blocks", "if (i == BN / PART - 1) await_next();", "if (i == BN / PART - 1) await_next(), release(at.index);", "arrival|results|deadlock"),
     "the second part reads the columns of the first": ("two levels", "at.b + i * (PART * BK / 16)", "at.b", "results"),
     "a part begins with the last one": ("two levels", "i * (PART * BK / 16), false);", "i * (PART * BK / 16), true);", "results"),
 }  # fmt: skip
@@ -97,5 +84,5 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(which, tmp_path):
     name, before, after, expected = FAULTS[which]
 
-    program = built(PLANS[name], tmp_path, fault(before, after))
+    program = program_of(PLANS[name], tmp_path, fault(before, after))
     expect(expected, (wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)))

@@ -1,40 +1,29 @@
-"""examples/tensor/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
+"""examples/tensor/gemm/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
 against whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-import grouped_product
 import numpy as np
 import pytest
-from bf16 import to_bf16
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.numbers.bf16 import to_bf16
+from cudatut.book.tensor.gemm import grouped_product
 
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
 
 
-def built(tile, folder, change=lambda text: text):
+def program_of(tile, folder, change=lambda text: text):
     """The program for a tile, or for a kernel with a change."""
-    text = (SOURCE / "groups.cuh").read_text() + piece("handover.cuh", "// One thread hands.*")
-    text += (SOURCE / "grouped.cu").read_text()
-    text = plain(change(text))
-    headers = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
-        piece("wgmma.cuh", r"template <bool ALONG_K>\nconstexpr unsigned NEXT_DEPTH.*?;"),
-        "constexpr int BK = 64, BOX = 64 * 128;",
-        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
-        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16, int SIZE>\n[^{]*void multiply_stage.*?\n\}"),
-        piece("boxes.cuh", r"template <class Out = __nv_bfloat16, int SIZE>\n[^{]*void write_box.*?\n\}"),
-    ]  # fmt: skip
-    (folder / "grouped_text.hpp").write_text("\n".join([*headers, text]))
-    return compiled(folder, HERE / "grouped.cpp", f"PLAN={tile.columns},{tile.stages}")
+    instance = f"{tile.columns},{tile.stages}"
+    return built(folder, HERE / "grouped.cpp", "tensor/gemm/grouped.cu", change, PLAN=instance)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each tile's program, built when it is first asked for."""
     tiles = {tile.columns: tile for tile in grouped_product.TILES}
-    return cache(lambda columns: built(tiles[columns], tmp_path_factory.mktemp("tile")))
+    return cache(lambda columns: program_of(tiles[columns], tmp_path_factory.mktemp("tile")))
 
 
 def wrong(program, sizes, stacked, seed, order=2, blocks=3, by_demand=True, launches=1):
@@ -114,7 +103,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "the last stage is not given back": ("      wait_for_products<0>();\n      if (t == 0) arrive(&s.empty[before]);", "      wait_for_products<0>();", "deadlock"),
     "results are used in flight": ("      wait_for_products<0>();", "", "touched|results"),
     "a box is written before it is read": ("turn ^= 1", "turn ^= 0", "results"),
-    "the swizzle is off by one": ("(piece ^ line % 8)", "(piece ^ (line + 1) % 8)", "results"),
+    "the swizzle is off by one": ("(piece ^ line % 8) * 16);", "(piece ^ (line + 1) % 8) * 16);", "results"),
     "the counter does not turn": ("atomicInc(work.taken, tiles - 1)", "atomicInc(work.taken, tiles)", "counter"),
 }  # fmt: skip
 
@@ -124,6 +113,6 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(grouped_product.TILES[1], tmp_path, fault(before, after))
+    program = program_of(grouped_product.TILES[1], tmp_path, fault(before, after))
     kinds = (EXPERTS, True), (DIFFERENT, False)
     expect(expected, (wrong(program, *kind, seed) for seed in range(3) for kind in kinds))

@@ -1,7 +1,8 @@
-"""How many heads examples/tensor/flash_hopper.py has at work at a time."""
+"""How many heads examples/tensor/attention/flash_hopper.py has at work at a time."""
 
-import flash_hopper
 import pytest
+
+from cudatut.book.tensor.attention import flash_hopper
 
 LENGTHS = (128, 512, 700, 1024, 2048, 4096, 8192, 16384, 100_000)
 

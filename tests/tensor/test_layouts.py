@@ -1,9 +1,10 @@
 """The NumPy model of what wgmma reads, and bf16 on the host."""
 
-import layouts
 import numpy as np
 import pytest
-from bf16 import to_bf16, to_float
+
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.wgmma import layouts
 
 
 def test_the_swizzle_is_its_own_inverse_and_stays_in_the_line():

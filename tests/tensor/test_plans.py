@@ -2,11 +2,10 @@
 
 import itertools
 
-import gemm
 import pytest
-import rounds
 
 import cudatut as ct
+from cudatut.book.tensor.gemm import gemm, rounds
 
 SHAPES = [
     (1, 1, 1), (128, 256, 64), (129, 257, 65), (64, 4096, 4096), (1000, 1000, 1000), (4096, 4096, 4096),

@@ -1,7 +1,8 @@
-"""examples/tensor/spread.py: the median and how wide the middle of the times is."""
+"""examples/measure/spread.py: the median and how wide the middle of the times is."""
 
 import pytest
-import spread
+
+from cudatut.book.measure import spread
 
 
 def test_a_summary_has_the_median_and_the_middle_three_fifths():

@@ -3,11 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-import stages
 
 import cudatut as ct
-
-LADDER = ct.shared("tensor/ladder").LADDER
+from cudatut.book.tensor.ladder.ladder import LADDER
+from cudatut.book.tensor.mma_sync import stages
 
 # KiB of shared memory of an SM, from NVIDIA's table of compute capabilities; a block may have one less.
 SHARED = {"8.0": 164, "8.6": 100, "8.9": 100, "9.0": 228, "10.0": 228, "12.0": 100}

@@ -1,13 +1,12 @@
-"""store_sums of examples/tensor/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
+"""store_sums of examples/tensor/ladder/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
 noticed."""
 
 import pytest
-from emulator import HERE, compiled, ended, expect, fault, region
+from emulator import HERE, built, ended, expect, fault
 
 
-def built(folder, change=lambda text: text):
-    (folder / "store_sums_text.hpp").write_text(change(region("products.cuh", "store")))
-    return compiled(folder, HERE / "store_sums.cpp")
+def program_of(folder, change=lambda text: text):
+    return built(folder, HERE / "store_sums.cpp", "tensor/ladder/products.cuh", change)
 
 
 def wrong(program, *numbers):
@@ -28,7 +27,7 @@ PLACES = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return built(tmp_path_factory.mktemp("store"))
+    return program_of(tmp_path_factory.mktemp("store"))
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
@@ -54,5 +53,5 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
-    program = built(tmp_path, fault(before, after))
+    program = program_of(tmp_path, fault(before, after))
     expect(expected, (wrong(program, *place, 0) for place in PLACES))

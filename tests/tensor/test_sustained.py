@@ -34,9 +34,10 @@ def sustained(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda", pycuda)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(ct, "synchronize", lambda: None)
-    monkeypatch.delitem(sys.modules, "sustained", raising=False)
-    yield importlib.import_module("sustained")
-    sys.modules.pop("sustained")
+    name = "cudatut.book.measure.sustained"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module(name)
+    sys.modules.pop(name)
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
-"""examples/tensor/tf32.cu without a GPU: what its descriptors read, what one may expect of a product, and its plans."""
+"""examples/tensor/gemm/tf32.cu without a GPU: what its descriptors read, what one may expect of a product, and its plans."""
 
 import ctypes
 import re
 
-import gemm
-import layouts
 import numpy as np
 import pytest
-import tf32_product
+from on_gpu import Told
 
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.wgmma import layouts
 from cudatut.paths import examples_dir
 
-CU = (examples_dir() / "tensor/tf32.cu").read_text()
-CUH = (examples_dir() / "tensor/tf32_wgmma.cuh").read_text()
+CU = (examples_dir() / "tensor/gemm/tf32.cu").read_text()
+CUH = (examples_dir() / "ptx/tf32_wgmma.cuh").read_text()
 
 
 def image(lines):
@@ -40,7 +40,7 @@ def test_the_descriptors_read_the_factor(extent):
     assert (read(memory, extent, further=64) != factor).any()
     # These are the numbers of the kernel: `at(i * 32)`, a quarter of a line, and Descriptor's own 1024.
     assert "of_a.at(i * 32), of_b.at(i * 32)" in CUH and "i < DEPTH / 8" in CUH
-    assert "unsigned stride = 1024" in (examples_dir() / "tensor/wgmma.cuh").read_text()
+    assert "unsigned stride = 1024" in (examples_dir() / "ptx/wgmma.cuh").read_text()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_descriptors_read_the_factor(extent):
     [("tf32_wgmma.cuh", 8, "tf32", (64, 128, 192, 256)), ("fp8_wgmma.cuh", 32, "e4m3", (128, 192, 256))],
 )  # fmt: skip
 def test_each_instruction_names_its_registers_once_and_in_order(file, depth, type_, columns):
-    folder = examples_dir() / "tensor"
+    folder = examples_dir() / "ptx"
     names = (folder / "named_sums.cuh").read_text()
     upto = 0
     for size in (32, 64, 96, 128):  # each list goes on where the one before ends
@@ -67,7 +67,7 @@ def test_each_instruction_names_its_registers_once_and_in_order(file, depth, typ
 
 
 def test_the_instructions_for_16_bits_name_theirs_likewise():
-    text = (examples_dir() / "tensor/wgmma.cuh").read_text()
+    text = (examples_dir() / "ptx/wgmma.cuh").read_text()
     found = re.findall(r"float \(&sum\)\[(\d+)\].*?START_OF\((.*?)\);", text, re.S)
     assert [int(size) for size, _ in found] == [32, 64, 96, 128]
     for size, words in ((int(size), " ".join(words.split())) for size, words in found):
@@ -121,10 +121,10 @@ def test_the_bound_holds_for_factors_that_are_cut_off_and_is_no_larger_than_need
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "c", "turned"),
-    [((4, 6), (6, 8), (4, 8), False), ((4, 8), (8, 8), (4, 9), False), ((4, 8), (7, 9), (4, 7), True),
-     ((4, 0), (0, 8), (4, 8), False)],
+    ("a", "b", "c", "turned", "said"),
+    [((4, 6), (6, 8), (4, 8), False, "k must be a multiple of 4"), ((4, 0), (0, 8), (4, 8), False, "above 0"),
+     ((4, 8), (8, 8), (4, 9), False, "C is "), ((4, 8), (7, 9), (4, 7), True, "B is ")],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(a, b, c, turned):
-    with pytest.raises(ValueError, match="k a multiple of 4"):
-        tf32_product.prepare(*(np.zeros(one, "float32") for one in (a, b, c)), transpose_b=turned)
+def test_what_does_not_fit_is_refused(a, b, c, turned, said):
+    with pytest.raises(ValueError, match=said):
+        tf32_product.prepare(*(Told("float32", *one) for one in (a, b, c)), transpose_b=turned)

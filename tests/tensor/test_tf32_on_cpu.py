@@ -1,14 +1,13 @@
-"""examples/tensor/tf32.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+"""examples/tensor/gemm/tf32.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
-import re
 from functools import cache
 
-import gemm
 import numpy as np
 import pytest
-import tf32_product
-from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
+from emulator import HERE, built, ended, expect, fault
+
+from cudatut.book.tensor.gemm import gemm, tf32_product
 
 PLANS = {
     "64": "64,4,1,2",
@@ -17,32 +16,15 @@ PLANS = {
 }  # columns, stages, cluster, boxes of a consumer
 
 
-def built(plan, folder, change=lambda text: text):
+def program_of(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    text = plain(change((SOURCE / "tf32.cu").read_text()))
-    headers = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
-        "constexpr int BK = 64, BOX = 64 * 128, DEPTH = 32;",
-        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
-        piece("factors.cuh", r"template <bool ALONG_K, int EXTENT, int PARTS>\nstruct Factor.*?\n\};"),
-        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        piece("schedule.cuh", r"struct Piece.*?// --8<-- \[end:schedule\]"),
-        piece("schedule.cuh", r"template <int SIZE>\n__device__ __forceinline__ void leave_part.*?\[end:parts\]"),
-        "inline void store_one(float* to, float x) { *to = x; }",
-        "inline void store_two(float* to, float x, float y) { to[0] = x, to[1] = y; }",
-        piece("results.cuh", r"template <int SIZE, class What>.*?\[end:each\]"),
-        re.sub(r'#.*', "", (SOURCE / "wide_boxes.cuh").read_text()),
-        piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
-        piece("tf32_wgmma.cuh", r"template <int SIZE>\n[^{]*void multiply_stage_tf32.*?\n\}"),
-    ]  # fmt: skip
-    (folder / "tf32.cu").write_text("\n".join([*headers, text]))
-    return compiled(folder, HERE / "product.cpp", f"PLAN={plan}")
+    return built(folder, HERE / "product.cpp", "tensor/gemm/tf32.cu", change, PLAN=plan)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    return cache(lambda name: program_of(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, name, shape, shares, seed, workers=3):
@@ -81,7 +63,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
     "a parity is not turned": ("wait(&s.full[i], ring.parity);", "wait(&s.full[i], 0);", "deadlock|results|arrival"),
     "the last stage is not given back": ("      release(before);\n      const auto slot", "      const auto slot", "deadlock"),
-    "a stage is given back too early": ("if (step > piece.begin) release(before);", "release(i);", "arrival|results"),
+    "a stage is given back too early": ("if (step > piece.begin) release(before);", "release(i);", "arrival|results|deadlock"),
     "results are used in flight": ("wait_for_products<0>();", "", "touched|results"),
     "the other half of B is not fetched": ("step * DEPTH, &s.full[i], rank);", "step * DEPTH, &s.full[i], 0);", "results"),
     "a step of 64": ("top, step * DEPTH", "top, step * 2 * DEPTH", "results"),
@@ -94,7 +76,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    program = built(PLANS["pairs"], tmp_path, fault(before, after))
+    program = program_of(PLANS["pairs"], tmp_path, fault(before, after))
     runs = (wrong(program, "pairs", (260, 300, 420), True, seed, workers=4) for seed in range(3))
     expect(expected, runs)
 

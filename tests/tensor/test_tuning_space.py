@@ -1,13 +1,12 @@
-"""examples/tensor/autotuning_space.py: what is searched, without a GPU."""
+"""examples/tensor/ladder/autotuning_space.py: what is searched, without a GPU."""
 
 from types import SimpleNamespace
 
-import gemm
 import pytest
 
-from cudatut.gpu.ladder import shared
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.tensor.ladder import autotuning_space as module
 
-module = shared("tensor/autotuning_space")
 H100 = SimpleNamespace(sm_count=132, shared_per_block_optin=227 << 10)
 SIZES = [(4096, 4096, 4096), (300, 260, 128), (1, 1, 1), (2304, 2304, 4096)]
 
@@ -48,7 +47,7 @@ def aligned():
 def test_an_instance_names_its_architecture():
     _, found = module.SPACE.prune(H100, {"m": 64, "n": 64, "k": 64})
     source, name, _, _, arch = module.SPACE.instance(found[0])
-    assert (source, arch) == ("tensor/final.cu", "sm_90a")
+    assert (source, arch) == ("tensor/ladder/final.cu", "sm_90a")
     tile = found[0].plan.tile
     assert not found[0].plan.share and not found[0].plan.plain
     assert name == f"gemm<{','.join(map(str, tile))},false,false,__nv_bfloat16,false,Bare>"

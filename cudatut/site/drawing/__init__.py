@@ -17,7 +17,7 @@ of shared memory; `lanes` bars over time; `marks` legends and brackets; `axes` c
 
 from cudatut.site.drawing.axes import Axes, decades, linear, log, powers_of_two
 from cudatut.site.drawing.banks import BANKS, Banks
-from cudatut.site.drawing.cells import Grid, hue
+from cudatut.site.drawing.cells import Grid, Kind, hue
 from cudatut.site.drawing.lanes import Lanes
 from cudatut.site.drawing.markdown import table
 from cudatut.site.drawing.marks import bracket, legend
@@ -29,6 +29,7 @@ __all__ = [
     "Axes",
     "Banks",
     "Grid",
+    "Kind",
     "Lanes",
     "Roofline",
     "Svg",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Self, TypeVar
 
-from cudatut.site.drawing.cells import Grid
+from cudatut.site.drawing.cells import Grid, Kind
 from cudatut.site.svg import text_width
 
 _MARGIN = 2  # beside the words of a bar
+_State = TypeVar("_State")
 
 
 class Lanes(Grid):
@@ -40,12 +41,7 @@ class Lanes(Grid):
             text = text if needed + _MARGIN <= wide else None
         return self.box(lane, start, cls, text, across=(wide + self.gap_across) / self.wide)
 
-    def runs(
-        self,
-        lane: float,
-        states: Sequence[object],
-        kind: Callable[[object], str | tuple[str, object] | None],
-    ) -> Self:
+    def runs(self, lane: float, states: Sequence[_State], kind: Callable[[_State], Kind]) -> Self:
         """Draw a state for each unit of time, equal neighbors as one bar; kind(state) says how, None for nothing.
 
         Its text is spare: as of `bar`.

@@ -39,6 +39,6 @@ def bracket(
     """Draw a bracket below x1 to x2 whose ends point up to y, and a name under it; above, with a negative `deep`."""
     s.polyline([(x1, y), (x1, y + deep), (x2, y + deep), (x2, y)], cls)
     if text is not None:
-        below = y + deep + (16 if deep > 0 else -6)
+        below = y + deep + (16 if deep >= 0 else -6)
         s.text((x1 + x2) / 2, below, text, cls)
     return s

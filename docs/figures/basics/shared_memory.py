@@ -44,7 +44,8 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
     """Two warps with the first barrier only. write, read: units of time for a tile; late: head start of warp 0."""
     unit, left, bar = 28, 92, 34
     # Each warp writes its part, waits for the other at the first barrier, reads, and goes on.
-    spans, clock = ([], []), [0, late]
+    spans: tuple[list[tuple[str, int, int, int]], ...] = ([], [])
+    clock = [0, late]
     for step in range(steps):
         for w in (0, 1):
             spans[w].append(("write", step, clock[w], clock[w] + write))
@@ -82,10 +83,10 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
     alt = tr(
         f"Two warps with a barrier after writing and none after reading. Warp 0 writes tile 1 while warp 1 still reads tile 0: "
         f"{len(clashes)} overlap.",
-        f"两个线程束，写完有栅栏，读完没有。线程束 0 在写第 1 块时，线程束 1 还在读第 0 块：重叠 {len(clashes)} 处。",
+        f"两个线程束，写完有屏障，读完没有。线程束 0 在写第 1 块时，线程束 1 还在读第 0 块：重叠 {len(clashes)} 处。",
     )
     caption = tr(
         "Without the second barrier the fast warp overwrites what the slow one has not read yet.",
-        "没有第二个栅栏，快的线程束就会改写慢的线程束还没读完的数据。",
+        "没有第二个屏障，快的线程束就会改写慢的线程束还没读完的数据。",
     )
     return figure(s, alt=alt, caption=caption)

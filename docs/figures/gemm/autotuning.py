@@ -80,7 +80,7 @@ def luck(names: int = 24, scatter: float = 2.0, rounds: tuple[int, ...] = (1, 5,
     )
     caption = tr(
         f"{names} candidates that are equally fast; single runs scatter by {scatter:g} %. The luckiest looks ahead by {listed} (rounds: lead).",
-        f"{names} 个同样快的候选，单次运行的离散为 {scatter:g} %。看上去领先的幅度（轮数：领先）：{listed}。",
+        f"{names} 个同样快的候选，单次运行的波动为 {scatter:g} %。看上去领先的幅度（轮数：领先）：{listed}。",
     )
     return figure(s, alt=alt, caption=caption)
 

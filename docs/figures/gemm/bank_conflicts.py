@@ -98,7 +98,7 @@ def reads(bn: int = 128, tn: int = 8, depth: int = 1, padding: int = 4) -> str:
         (tr("the same, swizzled", "同上，异或重排"), bn, tn, True),
         (tr("four columns apart", "相隔四列"), bn, 4, False),
     )
-    panels = [(name, boxes(*layout)) for name, *layout in kinds]
+    panels = [(name, boxes(pitch, apart, swap)) for name, pitch, apart, swap in kinds]
     s, passed = _panels(panels, tr(f"bank (depth {depth})", f"存储体（深度 {depth}）"))
     told = "; ".join(f"{name}: {n}" for (name, *_), n in zip(kinds, passed))
     alt = tr(

@@ -20,23 +20,23 @@ def plan(load: int = 7, multiply: int = 10, tiles: int = 4) -> str:
     late, early = tiles * (load + multiply), load + (tiles - 1) * step + multiply
     s, unit = Svg(720, 196), 600 / late
     schedules = (
-        (tr("loads late", "先加载再乘"), [i * (load + multiply) for i in range(tiles)], late),
-        (tr("loads early", "提前加载"), [max(0, load + (i - 1) * step) for i in range(tiles)], early),
+        (tr("loads late", "先读取再乘"), [i * (load + multiply) for i in range(tiles)], late),
+        (tr("loads early", "提前读取"), [max(0, load + (i - 1) * step) for i in range(tiles)], early),
     )  # fmt: skip
     for k, (name, begins, total) in enumerate(schedules):
-        lanes = _pair(s, 86 * k, unit, name, tr("load", "加载"), tr("multiply", "相乘"))
+        lanes = _pair(s, 86 * k, unit, name, tr("load", "读取"), tr("multiply", "相乘"))
         for i, at in enumerate(begins):
             start = at + load if k == 0 else load + i * step
             lanes.bar(0, at, at + load, "c3", i).bar(1, start, start + multiply, "c1", i)
         lanes.moment(total, 0, 1, "dash")
     alt = tr(
         f"{tiles} tiles, {load} units to load and {multiply} to multiply each. Loads late: {late} units. Loads early: {early}.",
-        f"{tiles} 个分块，每个加载 {load} 个单位时间，相乘 {multiply} 个。先加载再乘：共 {late}；提前加载：共 {early}。",
+        f"{tiles} 个分块，每个读取 {load} 个单位时间，相乘 {multiply} 个。先读取再乘：共 {late}；提前读取：共 {early}。",
     )
     caption = tr(
         f"The plan, drawn for a load of {load} and a multiplication of {multiply} units: {late} units for {tiles} tiles, or "
         f"{early}. A number is a tile; the lower order needs two buffers, for a tile arrives while another is read.",
-        f"设想的安排，按加载 {load}、相乘 {multiply} 个单位时间画出：{tiles} 个分块共需 {late} 或 {early}。数字是分块编号；"
+        f"设想的安排，按读取 {load}、相乘 {multiply} 个单位时间画出：{tiles} 个分块共需 {late} 或 {early}。数字是分块编号；"
         "后一种要有两个缓冲区，因为一个分块到达时，另一个正在被读。",
     )
     return figure(s, alt=alt, caption=caption)
@@ -46,8 +46,8 @@ def timeline() -> str:
     """What the clock saw in one block: for each order, when tiles were on their way and when they were multiplied."""
     names = (
         tr("one buffer", "一个缓冲区"),
-        tr("two buffers, loads late", "两个缓冲区，现用现加载"),
-        tr("two buffers, loads early", "两个缓冲区，提前加载"),
+        tr("two buffers, loads late", "两个缓冲区，现用现读"),
+        tr("two buffers, loads early", "两个缓冲区，提前读取"),
         "cp.async",
     )
     orders = [references.table(EXAMPLE, "timeline", index) for index in range(len(names))]
@@ -56,11 +56,13 @@ def timeline() -> str:
     s, unit = Svg(720, 30 + height * len(orders)), 616 / last
     tick = 10 ** len(str(int(last / 4))) // 10
     tick *= max(1, round(last / 4 / tick))
-    steps = {}
+    steps, moments = {}, range(0, int(last) + 1, tick)
+    places: list[float] = []
     for k, (name, tiles) in enumerate(zip(names, orders)):
         way, product = tr("on its way", "在路上"), tr("multiplied", "相乘")
         lanes = _pair(s, height * k, unit, name, way, product)
-        for at in range(0, int(last) + 1, tick):  # not across the names
+        places = list(map(lanes.when, moments))  # the same ones in all
+        for at in moments:  # not across the names
             lanes.moment(at, 0, 1, over=4)
         for tile, of in tiles.items():
             number = tile.split()[-1]
@@ -68,8 +70,8 @@ def timeline() -> str:
             lanes.bar(1, of["begun"], of["done"], "c1", number, spare=True)
         begun = [of["begun"] for of in tiles.values()]
         steps[name] = round((max(begun) - min(begun)) / (len(begun) - 1))
-    for at in range(0, int(last) + 1, tick):
-        s.text(lanes.when(at), height * len(orders) + 4, at, "muted")
+    for at, x in zip(moments, places):
+        s.text(x, height * len(orders) + 4, at, "muted")
     alt = tr(
         "Cycles per step in one block: " + ", ".join(f"{n} {c}" for n, c in steps.items()) + ".",
         "一个线程块里每一步的周期数：" + "，".join(f"{n} {c}" for n, c in steps.items()) + "。",
@@ -77,7 +79,7 @@ def timeline() -> str:
     caption = tr(
         "Recorded stamps of thread 0 of one block, cycles since the first tile's loads were issued; a number is a tile. "
         "'On its way' ends where the thread knows that the tile is there, which for early loads is only when it asks.",
-        "一个线程块中 0 号线程的实测时间戳，横轴是从第一个分块开始发出加载算起的周期数，数字是分块编号。“在路上”止于线程得知"
-        "分块已到的时刻；提前加载时，要等它来问才知道。",
+        "一个线程块中 0 号线程的实测时间戳，横轴是从第一个分块开始发出读取算起的周期数，数字是分块编号。“在路上”止于线程得知"
+        "分块已到的时刻；提前读取时，要等它来问才知道。",
     )
     return figure(s, alt=alt, caption=caption)

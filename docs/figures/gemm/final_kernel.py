@@ -1,6 +1,6 @@
 """Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks."""
 
-from cudatut.site.drawing import Grid, Svg, figure, tr
+from cudatut.site.drawing import Grid, Kind, Svg, figure, tr
 
 
 def lane_place(lane: int) -> tuple[int, int]:
@@ -45,14 +45,14 @@ def step(bk: int = 16, stages: int = 3) -> str:
     s = Svg(left + bk * cell + 20, top + 4 * row + 30)
     a, b = 2, bk // 2  # where the copies of A and of B begin
     depths, none = range(bk), ("hollow muted", None)
-    lanes = (
+    lanes: tuple[tuple[str, list[Kind]], ...] = (
         (tr("multiply depth", "做乘法的深度"), [("c0", kk) for kk in depths]),
         (tr("read depth + 1", "读下一个深度"), [("c3", (kk + 1) % bk) for kk in depths]),
         (
             tr("copy ahead", "提前复制"),
             [{a: ("c2", "A"), b: ("c2", "B")}.get(kk, none) for kk in depths],
         ),
-        (tr("wait, barrier", "等待与栅栏"), [none] * (bk - 1) + [("c5", None)]),
+        (tr("wait, barrier", "等待与屏障"), [*[none] * (bk - 1), ("c5", None)]),
     )
     cells = Grid(s, left, top, cell, row, gap=(3, 8), rx=0, size=12)
     for number, (name, kinds) in enumerate(lanes):
@@ -67,7 +67,7 @@ def step(bk: int = 16, stages: int = 3) -> str:
     caption = tr(
         f"One turn of the main loop. The copies bring the tile that is {stages - 1} steps ahead, A and B half a step apart. Behind the "
         "barrier the last depth reads the first of the next tile.",
-        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。越过栅栏之后，最后一个深度去读下一个分块的第一个深度。",
+        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。越过屏障之后，最后一个深度去读下一个分块的第一个深度。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -81,7 +81,7 @@ def banks(tm: int = 8) -> str:
         at = "i ^ 1" if flip else "i"
         s.text_from(0, y, tr(f"sum of row i at {at}", f"第 i 行的和放在 {at}"), "bold")
         cells = Grid(s, left, y + 12, cell, row, gap=(8, 12), rx=0, size=13)
-        cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加和"), "mono")
+        cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加值"), "mono")
         for line, first, places in (
             (0, 24, range(tm)),
             (1, 64, [i ^ flip for i in range(tm)]),
@@ -91,7 +91,7 @@ def banks(tm: int = 8) -> str:
         cells.heads([fetched] * tm, "good" if flip else "warn", 12, up=-14, row=2)
     alt = tr(
         "With sums at i every FMA fetches a factor and a sum from the same bank; with sums at i ^ 1 always one from each.",
-        "和放在 i 时，每条 FMA 的因子与和都在同一个存储体；放在 i ^ 1 时，总是一边一个。",
+        "累加值放在 i 时，每条 FMA 的操作数与累加值都在同一个存储体；放在 i ^ 1 时，总是一边一个。",
     )
     caption = tr(
         "Registers that the FMAs of one column fetch (b[j] is kept by `.reuse`): one color for even ones, one for odd ones. The numbers are an example.",

@@ -54,7 +54,7 @@ def strips() -> str:
         ("g", "c2", tr("global", "全局内存")),
         ("s", "c3", tr("LDS", "LDS")),
         ("t", "c5", tr("STS", "STS")),
-        ("b", "warn", tr("barrier", "栅栏")),
+        ("b", "warn", tr("barrier", "屏障")),
         ("o", "muted", tr("other", "其他")),
     )
     left, width, step, gap = 112, 590, 13, 30
@@ -75,7 +75,7 @@ def strips() -> str:
                 at += int(length)
     alt = tr(
         "One turn of the main loop of four kernels from left to right, the places of loads, stores and barriers marked; everywhere else stand FMAs.",
-        "四个 kernel 主循环的一圈，从左到右；标出了读取、写入和栅栏的位置，其余都是 FMA。",
+        "四个 kernel 主循环的一圈，从左到右；标出了读取、写入和屏障的位置，其余都是 FMA。",
     )
     caption = tr(
         "One turn of the main loop, from left to right, with its number of instructions. Where nothing is marked stand FMAs.",

@@ -5,7 +5,8 @@ from cudatut.site.drawing import Axes, Lanes, Svg, figure, hue, linear, tr
 
 def _pieces(tiles: int, steps: int, blocks: int) -> list[list[tuple[int, int, int]]]:
     """Of every block its pieces (tile, first step, end): all steps in one line, cut evenly."""
-    total, found = tiles * steps, []
+    total = tiles * steps
+    found: list[list[tuple[int, int, int]]] = []
     for block in range(blocks):
         at, end = total * block // blocks, total * (block + 1) // blocks
         found.append([])
@@ -67,7 +68,7 @@ def saw(sms: int = 132, most: int = 528) -> str:
     s = Svg(left + width + 20, top + height + 52)
     field = Axes(s, linear(0, most), linear(0, 1), left, left + width, top, top + height)
     field.y_ticks((0, 0.25, 0.5, 0.75, 1), ".0%").x_ticks(range(0, most + 1, sms), cls=None)
-    points = [(0, 0)]
+    points = [(0.0, 0.0)]
     for wave in range(-(-most // sms)):
         first, last = wave * sms + 1, min(most, (wave + 1) * sms)
         points += [(tiles, tiles / (sms * (wave + 1))) for tiles in (first, last)]

@@ -34,7 +34,7 @@ def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int 
     caption = tr(
         f"A box at row {row}, column {column}, counted from 0. The part beyond the matrix (dashed) arrives as zeros, and the "
         f"barrier counts its bytes, too: {4 * high * wide} bytes for every box.",
-        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，栅栏也计入它的字节：总共 {4 * high * wide} 字节，始终不变。",
+        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，屏障也计入它的字节：总共 {4 * high * wide} 字节，始终不变。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -61,6 +61,6 @@ def phases(stages: int = 3, steps: int = 7) -> str:
     caption = tr(
         f"Step k waits at the barrier of buffer k mod {stages} for the end of phase ⌊k / {stages}⌋ and names only the parity of "
         "this phase. The buffer of step k − 1 is free by then and is filled again.",
-        f"第 k 步在 k mod {stages} 号缓冲区的栅栏上等第 ⌊k / {stages}⌋ 个相位结束，只需给出这个相位的奇偶。这时第 k − 1 步的缓冲区已经空出来，可以重新装填。",
+        f"第 k 步在 k mod {stages} 号缓冲区的屏障上等第 ⌊k / {stages}⌋ 个相位结束，只需给出这个相位的奇偶。这时第 k − 1 步的缓冲区已经空出来，可以重新装填。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -37,13 +37,13 @@ def schedule() -> str:
         (out[0], tr("is preempted", "被抢占"), out[1]),
     )
     legend(s, left, 2 * panel + 8, entries, size=12, high=17)
-    waits = [sum(row.count(WAITS) for row in rows) for rows in (static, continuous)]
+    waited = [sum(row.count(WAITS) for row in rows) for rows in (static, continuous)]
     preempted = sum(row.count(PREEMPTED) for row in continuous)
     alt = tr(
         f"{len(static)} requests, three at a time. Static batches take {len(static[0])} steps, continuous batching {len(continuous[0])}. "
-        f"All together the requests wait {waits[0]} steps with static batches and {waits[1]} with continuous batching, where {preempted} request is preempted once.",
-        f"{len(static)} 个请求，同时三个。静态批处理用 {len(static[0])} 步，连续批处理用 {len(continuous[0])} 步。所有请求等待的步数合计：静态 {waits[0]} 步，"
-        f"连续 {waits[1]} 步；连续批处理中有 {preempted} 个请求被抢占一次。",
+        f"All together the requests wait {waited[0]} steps with static batches and {waited[1]} with continuous batching, where {preempted} request is preempted once.",
+        f"{len(static)} 个请求，同时三个。静态批处理用 {len(static[0])} 步，连续批处理用 {len(continuous[0])} 步。所有请求等待的步数合计：静态 {waited[0]} 步，"
+        f"连续 {waited[1]} 步；连续批处理中有 {preempted} 个请求被抢占一次。",
     )
     caption = tr(
         "The recorded schedules of the same seven requests. A column is a step; at most three requests and 12 tokens are in one, and there are "

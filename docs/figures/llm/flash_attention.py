@@ -99,7 +99,7 @@ def chained(lane: int = 5) -> str:
     right = left + 16 * cell + gap
     s = Svg(right + 16 * cell + 30, top + 16 * cell + 30)
     s.text(left + 8 * cell, 22, tr("scores: results of two mma", "分数：两条 mma 的结果"), "bold")
-    title = tr("weights: factor A of the next", "权重：下一条的因子 A")
+    title = tr("weights: factor A of the next", "权重：下一条的操作数 A")
     s.text(right + 8 * cell, 22, title, "bold")
     for first in (0, 8):
         x, keys = (

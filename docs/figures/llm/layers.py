@@ -10,7 +10,7 @@ def chain(
     qkv = (heads + 2 * kv_heads) * head_dim
     norm = f"{dim} + {dim}", f"{dim} + {dim}"
     add_norm = tr("addition,\nRMSNorm", "加法、\nRMSNorm")
-    product = tr("product", "乘积")
+    product = tr("product", "乘法")
     # name, numbers in and out, or None for what is not of this chapter
     steps = (
         (add_norm, norm),
@@ -41,7 +41,7 @@ def chain(
     )
     alt = tr(
         f"A layer: products of matrices and attention in grey, and between them the steps of this chapter, with the numbers of a token that go in and come out. {told}.",
-        f"一层：灰色的是矩阵乘积与注意力，它们之间是本章的各步，标有一个词元进去和出来的数的个数。{told}。",
+        f"一层：灰色的是矩阵乘法与注意力，它们之间是本章的各步，标有一个词元进去和出来的数的个数。{told}。",
     )
     caption = tr(
         f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter, with the count of numbers of a token that go in and come out.",

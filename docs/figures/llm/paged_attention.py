@@ -1,7 +1,7 @@
 """Figures of the chapter on PagedAttention: three kinds of waste, and tables of blocks."""
 
 from cudatut.site import references
-from cudatut.site.drawing import Grid, Lanes, Svg, figure, legend, tr
+from cudatut.site.drawing import Grid, Kind, Lanes, Svg, figure, legend, tr
 
 
 def kinds(
@@ -63,7 +63,7 @@ def tables(
     s = Svg(left + block * cell + 150, top + blocks * 36 + 12)
     s.text_from(4, 24, tr("tables", "块表"), "muted")
     s.text_from(left, 24, tr(f"pool: blocks of {block} slots", f"池：每块 {block} 个槽位"), "muted")
-    held: dict[int, list[str]] = {}  # by block of the pool: its tokens
+    held: dict[int, list[Kind]] = {}  # by block of the pool: its tokens
     for number, (tokens, table) in enumerate(sequences):
         name, y = "AB"[number], top + 112 * number
         words = tr(f"sequence {name}, {tokens} tokens", f"序列 {name}，{tokens} 个词元")
@@ -103,7 +103,7 @@ def tables(
 
 def pools(cell: int = 16) -> str:
     """The pools that the simulation drew: a line for each moment, a tint for each request."""
-    maps = [references.table("llm/paged_attention", "map", index) for index in (0, 1)]
+    maps = [references.table("llm/paged_attention_map", "map", index) for index in (0, 1)]
     titles = (
         tr("side by side, the next power of two", "连续存放，取 2 的幂"),
         tr(f"blocks of {cell}", f"每块 {cell} 个词元"),

@@ -6,7 +6,7 @@ from cudatut.site.drawing import Grid, Svg, figure, tr
 def passes() -> str:
     """The walks of each kernel over a row, from left to right in time; which of them ask for the row from global memory."""
     largest, total = tr("largest", "最大值"), tr("sum", "求和")
-    both, write = tr("largest and sum", "最大值与和"), tr("quotients", "求商")
+    both, write = tr("largest and sum", "最大值与总和"), tr("quotients", "求商")
     # name, [(what, asks for x, writes)]
     kernels = (
         ("three_pass", [(largest, True, False), (total, True, False), (write, True, True)]),
@@ -71,10 +71,10 @@ def masks(queries: int = 5, width: int = 8, lengths: tuple[int, ...] = (8, 5, 2,
             cells.name(r, given[r] if given else tr(f"row {r}", f"行 {r}"), size=13)
             cells.row(r, ["c1"] * count + ["c0 hollow"] * (width - count))
     causal = ", ".join(str(seen(r, width, queries, None)) for r in range(queries))
-    given = ", ".join(map(str, lengths))
+    those = ", ".join(map(str, lengths))
     alt = tr(
-        f"{queries} rows of {width} columns. Causal: rows 0 to {queries - 1} see the first {causal} columns. With lengths: the first {given}.",
-        f"{queries} 行，每行 {width} 列。因果：第 0 到 {queries - 1} 行分别看见前 {causal} 列。给定 lengths：分别看见前 {given} 列。",
+        f"{queries} rows of {width} columns. Causal: rows 0 to {queries - 1} see the first {causal} columns. With lengths: the first {those}.",
+        f"{queries} 行，每行 {width} 列。因果：第 0 到 {queries - 1} 行分别看见前 {causal} 列。给定 lengths：分别看见前 {those} 列。",
     )
     caption = tr(
         f"Tinted columns are seen. Left: the {queries} newest tokens of a sequence of {width}; the last one sees all. Right: each row has a length of its own.",

@@ -21,7 +21,8 @@ class Point(NamedTuple):
 
 def _points() -> tuple[list[list[Point]], list[str]]:
     """Of each step its kernels that compute, and the names of all that only move data."""
-    steps, silent = [], {}
+    steps: list[list[Point]] = []
+    silent: dict[str, None] = {}
     for index, (_, _, tint) in enumerate(STEPS):
         points = []
         for label, of in references.table(EXAMPLE, CELL, index).items():

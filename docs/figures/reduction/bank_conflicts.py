@@ -45,7 +45,7 @@ def conflicts(block: int = 256) -> str:
         ("interleaved", tr("strided", "跨步"), "c2"),
         ("sequential", tr("sequential", "连续"), "c1"),
     )
-    table = {}
+    table: dict[str, list[int]] = {}
     for mapping, _, _ in kinds:
         table[mapping] = []
         for _, pairs in rounds(mapping, block):

@@ -25,8 +25,8 @@ def lost(start: int = 7) -> str:
         for thread in (0, 1):
             lanes.name(thread, tr(f"thread {thread}", f"线程 {thread}"))
         counter, registers = start, [0, 0]
-        for time, (what, digit) in enumerate(order):
-            thread = int(digit)
+        for time, step in enumerate(order):
+            what, thread = step[0], int(step[1])
             if what == "L":
                 registers[thread] = counter
             elif what == "A":

@@ -97,10 +97,10 @@ def block_sum(warps: int = 8) -> str:
     s.text(x + step / 2, below, tr("read", "读"), "muted", size=13)
     alt = tr(
         f"Timeline of {warps} warps. Each makes {half} shuffles and stores one word; after one barrier warp 0 reads {warps} words and makes {half} more shuffles.",
-        f"{warps} 个线程束的时间线。每个线程束做 {half} 次洗牌、写一个字；经过一次栅栏，线程束 0 读出 {warps} 个字，再做 {half} 次洗牌。",
+        f"{warps} 个线程束的时间线。每个线程束做 {half} 次洗牌、写一个字；经过一次屏障，线程束 0 读出 {warps} 个字，再做 {half} 次洗牌。",
     )
     caption = tr(
         f"{warps * half + half} shuffles, {warps} stores of one word, one barrier (the line), one load.",
-        f"{warps * half + half} 次洗牌，{warps} 次只写一个字的存储，一次栅栏（竖线），一次读取。",
+        f"{warps * half + half} 次洗牌，{warps} 次只写一个字的存储，一次屏障（竖线），一次读取。",
     )
     return figure(s, alt=alt, caption=caption)

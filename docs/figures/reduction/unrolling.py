@@ -1,6 +1,6 @@
 """Drawings of the chapter on unrolling: who waits for whom, and which words a step reads and writes."""
 
-from cudatut.site.drawing import Grid, Svg, figure, tr
+from cudatut.site.drawing import Grid, Kind, Svg, figure, tr
 
 WARP = 32
 
@@ -37,7 +37,7 @@ def barriers(block: int = 256) -> str:
     rows = 15 * block // WARP
     s = Svg(width, 2 * rows + 136)
     s.text_from(
-        left, 18, tr("a loop, and a barrier after each round", "循环，每轮之后一次栅栏"), "bold"
+        left, 18, tr("a loop, and a barrier after each round", "循环，每轮之后一次屏障"), "bold"
     )
     before = _tree(s, 34, block, False, left, step)
     y = rows + 98
@@ -47,7 +47,7 @@ def barriers(block: int = 256) -> str:
         f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though only one "
         f"of them has something to add after the second round. In the second they meet at {after}; from half = 16 on one warp works alone, "
         "and only its own lanes wait for each other.",
-        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处栅栏会合，而两轮之后只有一个还有加法可做；"
+        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处屏障会合，而两轮之后只有一个还有加法可做；"
         f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有它自己的 32 个 lane 互相等待。",
     )
     caption = tr(
@@ -79,7 +79,7 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
         names = (tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written)
         for row, (name, touched) in enumerate(names):
             cells.name(row, name, away=12)
-            kinds = ["hollow dash muted"] * words
+            kinds: list[Kind] = ["hollow dash muted"] * words
             for w in touched:
                 kinds[w] = ("warn" if w in both else "c1", w)
             cells.row(row, kinds)

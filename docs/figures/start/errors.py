@@ -1,6 +1,6 @@
 """Figures of the chapter on errors."""
 
-from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
+from cudatut.site.drawing import Grid, Kind, Lanes, Svg, figure, tr
 
 
 def _lanes(units: float, below: float) -> Lanes:
@@ -77,8 +77,8 @@ def red_zones(n=8, zone=3, wrote=8) -> str:
     """An array of `n` elements between red zones of `zone` elements; a kernel also wrote element `wrote`."""
     s = Svg(720, 150)
     strip = Grid(s, 20, 44, 680 / (n + 2 * zone), 38, gap=2)
-    inside, outside = [("c1", i) for i in range(n)], ["c0"] * zone
-    kinds = [*outside, *inside, *outside]
+    outside = ["c0"] * zone
+    kinds: list[Kind] = [*outside, *(("c1", i) for i in range(n)), *outside]
     if not 0 <= wrote < n:
         kinds[zone + wrote] = "c2 solid"
     strip.row(0, kinds)

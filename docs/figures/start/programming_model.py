@@ -7,7 +7,7 @@ EXAMPLE = "start/programming_model"
 
 
 def _fact(cell: str, row: str, field: str = "value") -> float:
-    return references.value(f'{EXAMPLE}#{cell}["{row}"].{field}')
+    return float(references.value(f'{EXAMPLE}#{cell}["{row}"].{field}'))
 
 
 def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:

@@ -70,7 +70,7 @@ def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
     caption = tr(
         f"`block=({bx}, {by})`: {threads} threads, the number in a cell is the lane. "
         f"Warp {count - 1} has {warp - idle} threads and {idle} empty lanes.",
-        f"`block=({bx}, {by})`：{threads} 个线程，格子里的数字是 lane（线程束内编号）。线程束 {count - 1} 只有 {warp - idle} 个线程，空着 {idle} 个 lane。",
+        f"`block=({bx}, {by})`：{threads} 个线程，格子里的数字是 lane 编号。线程束 {count - 1} 只有 {warp - idle} 个线程，空着 {idle} 个 lane。",
     )
     return figure(s, alt=alt, caption=caption)
 

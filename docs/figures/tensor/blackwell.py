@@ -17,7 +17,7 @@ def operands() -> str:
     left, wide, step, top = 96, 170, 190, 66
     s = Svg(left + step * 3, top + 4 * 56 + 6)
     cells = Grid(s, left, top, step, 56, gap=(step - wide, 10), rx=4, size=12)
-    for row, label in enumerate((tr("issued by", "由谁发出"), "A", "B", tr("sums", "和"))):
+    for row, label in enumerate((tr("issued by", "由谁发出"), "A", "B", tr("sums", "累加值"))):
         cells.name(row, label, "bold", 14, away=14)
     tints = {registers: "c1", shared: "c2", tensor: "c3 solid"}
     for number, (name, gpu, issuer, places) in enumerate(columns):
@@ -31,7 +31,7 @@ def operands() -> str:
     )
     alt = tr(
         f"Who issues an instruction, and where A, B and the sums are. {rows}.",
-        f"谁发出指令，A、B 与和在哪里。{rows}。",
+        f"谁发出指令，A、B 与累加值在哪里。{rows}。",
     )
     caption = tr(
         "From generation to generation, operands move away from the threads. On Blackwell no operand of a product is in registers.",
@@ -84,7 +84,7 @@ def pair(rows: int = 128, columns: int = 256) -> str:
         y, name = top + half * high, tr(f"block {half}", f"线程块 {half}")
         s.rect(x_d + half * wide / 2, 32, wide / 2 - 4, 26, cls, name, 2, 12)
         s.rect(x_a, y, 80, high - 6, cls, f"A, {rows}\n{name}", 2, 12)
-        sums = tr(f"sums of block {half}", f"线程块 {half} 的和") + f"\n{rows} × {columns}"
+        sums = tr(f"sums of block {half}", f"线程块 {half} 的累加值") + f"\n{rows} × {columns}"
         s.rect(x_d, y, wide - 4, high - 6, cls, sums, 2, 12)
     issued = tr(
         "one instruction,\nissued by one thread\nof the pair",
@@ -94,7 +94,7 @@ def pair(rows: int = 128, columns: int = 256) -> str:
     alt = tr(
         f"A pair of blocks computes {2 * rows} by {columns} results. Each brings {rows} rows of A and half of the {columns} columns of B, and keeps {rows} "
         f"by {columns} sums.",
-        f"一对线程块计算 {2 * rows} x {columns} 个结果。每个线程块搬来 A 的 {rows} 行，以及 B 的 {columns} 列中的一半，并保存 {rows} x {columns} 个和。",
+        f"一对线程块计算 {2 * rows} x {columns} 个结果。每个线程块搬来 A 的 {rows} 行，以及 B 的 {columns} 列中的一半，并保存 {rows} x {columns} 个累加值。",
     )
     caption = tr(
         "A pair of blocks: each brings its rows of A, and half of the columns of B that both need.",

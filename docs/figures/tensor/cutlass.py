@@ -2,14 +2,21 @@
 
 from cudatut.site.drawing import Grid, Svg, figure, tr
 
+Mode = (
+    int | tuple[int, int]
+)  # of a shape or of its strides: a number, or a pair of which the first changes fastest
+_LAYOUTS: tuple[tuple[tuple[Mode, Mode], tuple[Mode, Mode]], ...]
 _LAYOUTS = (((4, 6), (6, 1)), ((4, 6), (1, 4)), (((2, 2), (3, 2)), ((3, 12), (1, 6))))
 
 
-def _offset(extents: tuple[int, ...] | int, steps: tuple[int, ...] | int, place: int) -> int:
-    """Of one mode: a number, or a pair of which the first changes fastest."""
-    if isinstance(extents, int):
-        return place * steps
-    return place % extents[0] * steps[0] + place // extents[0] * steps[1]
+def _offset(extents: Mode, steps: Mode, place: int) -> int:
+    """Of one mode: where the element of this place lies."""
+    (extent, _), (step, next_step) = (_pair(extents), _pair(steps))
+    return place % extent * step + place // extent * next_step
+
+
+def _pair(mode: Mode) -> tuple[int, int]:
+    return (mode, 0) if isinstance(mode, int) else mode
 
 
 def _text(shape: tuple, stride: tuple) -> str:
@@ -67,7 +74,7 @@ def divide(rows: int = 8, columns: int = 8, tile: tuple[int, int] = (2, 3)) -> s
     s.text_from(left + columns * cell + 12, y + high - 6, between, "muted", 11)
     alt = tr(
         f"A matrix in 8 x 8 tiles; tile {tile} is drawn large, with element (5, 7) in it. Strides inside of a tile are 512 and 1, from tile to tile 65536 and 64.",
-        f"一个矩阵分成 8 × 8 个分块；分块 {tile} 被放大，里面标出元素 (5, 7)。块内跨度为 512 和 1，块间跨度为 65536 和 64。",
+        f"一个矩阵分成 8 × 8 个分块；分块 {tile} 被放大，里面标出元素 (5, 7)。块内步长为 512 和 1，块间步长为 65536 和 64。",
     )
     caption = tr(
         "Two coordinates instead of one: which tile, and where in it.",

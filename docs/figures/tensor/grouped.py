@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from cudatut.site.drawing import Grid, Svg, figure, hue, tr
+from cudatut.site.drawing import Grid, Kind, Svg, figure, hue, tr
 
 
 def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
@@ -28,12 +28,12 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
             s.rect(left, y, wide, row - 2, hue(g), rx=1).rect(x_c, y, wide, row - 2, hue(g), rx=1)
         if g + 1 == groups or ends[g + 1] > end:  # groups without rows end together
             same = [i for i in range(groups) if ends[i] == end]
-            names = " = ".join(f"ends[{i}]" for i in same)
-            s.text_to(left - 8, top + end * row - 3, f"{names} = {end}", "muted", 11)
+            equal = " = ".join(f"ends[{i}]" for i in same)
+            s.text_to(left - 8, top + end * row - 3, f"{equal} = {end}", "muted", 11)
         if count:
-            y = top + (end - count / 2) * row
-            s.arrow(left + wide + 4, y, x_w - 4, y_w + step / 2, "muted")
-            s.arrow(x_w + wide + 4, y_w + step / 2, x_c - 4, y, "muted")
+            middle = top + (end - count / 2) * row
+            s.arrow(left + wide + 4, middle, x_w - 4, y_w + step / 2, "muted")
+            s.arrow(x_w + wide + 4, y_w + step / 2, x_c - 4, middle, "muted")
     given = ", ".join(map(str, counts))
     alt = tr(
         f"{rows} rows of x sorted by expert; the {groups} experts get {given} of them. Each part is multiplied by the weights of its expert and "
@@ -64,8 +64,9 @@ def waves(tiles: tuple[int, ...] = (3, 1, 5, 2), sms: int = 4) -> str:
     ):
         s.text_from(x0, 20, title, "bold")
         cells = Grid(s, x0, top, cell, height + 6, gap=(3, 6))
-        used = {(sm, when): (hue(g), g) for when, sm, g in placed}
-        cells.fill(sms, length, lambda sm, when, used=used: used.get((sm, when), "hollow"))
+        used: dict[tuple[int, int], Kind] = {(sm, when): (hue(g), g) for when, sm, g in placed}
+        for sm in range(sms):
+            cells.row(sm, [used.get((sm, when), "hollow") for when in range(length)])
         for sm in range(sms if x0 == left else 0):
             cells.name(sm, f"SM {sm}", "", 12)
         y = top + sms * (height + 6) + 16

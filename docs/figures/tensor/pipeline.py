@@ -23,12 +23,12 @@ def barriers(stages: int = 3) -> str:
     alt = tr(
         f"A producer copies into a ring of {stages} stages, from which a consumer reads. Each stage has a barrier full, for which the "
         "consumer waits, and a barrier empty, for which the producer waits.",
-        f"生产者把数据复制进 {stages} 个阶段组成的环，消费者从中读取。每个阶段有两个栅栏：消费者等 full，生产者等 empty。",
+        f"生产者把数据复制进 {stages} 个阶段组成的环，消费者从中读取。每个阶段有两个屏障：消费者等 full，生产者等 empty。",
     )
     caption = tr(
         "Two barriers for each stage. The TMA completes `full` with the last of the announced bytes; the consumer arrives at `empty` when "
         "the products that read the stage have ended.",
-        "每个阶段有两个栅栏。报过的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
+        "每个阶段有两个屏障。报过的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -77,7 +77,7 @@ def adder(width: int = 8, powers: tuple[int, ...] = (0, -5, -9), mantissa: int =
         x - 1, top - 4, x - 1, y + 26, "warn"
     )
     bits.note(row, width, tr("cut off", "被截掉"), "warn", away=6)
-    bits.name(row, tr("sum", "和"), "bold", away=12)
+    bits.name(row, tr("sum", "总和"), "bold", away=12)
     shown = f"{total:0{width}b}"
     bits.row(row, [("c3", bit) for bit in shown], first=width - len(shown))
     alt = tr(

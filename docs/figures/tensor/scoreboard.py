@@ -39,8 +39,8 @@ def choices() -> str:
         f"四十种形状，按结果数和深度放置。其中 {shares} 种由几个线程块分担分块；分块的列数有 {'、'.join(map(str, used))}。",
     )
     caption = tr(
-        "What the final kernel chooses on an H100. Circles: whole tiles only. Squares: blocks share the depth of some tiles. "
-        "The color is the number of columns of a tile; the pointer tells the shape.",
-        "最终的 kernel 在 H100 上的选择。圆点：只有整个分块；方块：几个线程块分担一些分块的深度。颜色表示分块的列数，鼠标停留可看形状。",
+        "What the final kernel chooses on an H100 or H200. Circles: whole tiles only. Squares: blocks share the depth of "
+        "some tiles. The color is the number of columns of a tile; the pointer tells the shape.",
+        "最终的 kernel 在 H100 或 H200 上的选择。圆点：只有整个分块；方块：几个线程块分担一些分块的深度。颜色表示分块的列数，鼠标停留可看形状。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -32,18 +32,18 @@ def instructions(rows: int = 16, columns: int = 8, depth: int = 16) -> str:
     right, middle = x_b + columns * cell + 12, y_a + rows * cell / 2
     s.text_from(right, top + depth * cell / 2, f"B, {depth} × {columns}", "bold", 12)
     s.text_from(right, middle, f"{rows} × {columns}", "bold", 12)
-    s.text_from(right, middle + 18, tr("sums, fp32", "和，fp32"), "muted", 12)
+    s.text_from(right, middle + 18, tr("sums, fp32", "累加值，fp32"), "muted", 12)
     fmas = rows * columns * depth
     product = f"{rows} · {columns} · {depth} = {fmas} " + tr("FMAs", "次 FMA")
     s.text(left + 170, y_a + rows * cell + 28, product, "accent")
     alt = tr(
         f"Left: 32 lanes, each with one FMA. Right: a matrix of {rows} by {depth} times one of {depth} by {columns}, which is {fmas} FMAs; a row of A "
         "and a column of B give one of the sums.",
-        f"左：32 个 lane，各做一次 FMA。右：{rows} x {depth} 的矩阵乘 {depth} x {columns} 的矩阵，共 {fmas} 次 FMA；A 的一行与 B 的一列得到一个和。",
+        f"左：32 个 lane，各做一次 FMA。右：{rows} x {depth} 的矩阵乘 {depth} x {columns} 的矩阵，共 {fmas} 次 FMA；A 的一行与 B 的一列得到一个累加值。",
     )
     caption = tr(
         f"One instruction of a warp: 32 FMAs, or {fmas}. A row of A and a column of B ({depth} products) are added to one sum.",
-        f"线程束的一条指令：32 次 FMA，或者 {fmas} 次。A 的一行与 B 的一列（{depth} 个乘积）加到一个和上。",
+        f"线程束的一条指令：32 次 FMA，或者 {fmas} 次。A 的一行与 B 的一列（{depth} 个乘积）加到一个累加值上。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -54,7 +54,7 @@ def holders(lane: int = 5) -> str:
     cell, top, gap = 13, 54, 22
     s = Svg(16 * cell * 3 + 2 * gap + 20, top + 16 * cell + 34)
     mine: dict[str, list[tuple[int, int]]] = {}
-    names = {"A": "A", "B": "B", "C": tr("sums", "和")}
+    names = {"A": "A", "B": "B", "C": tr("sums", "累加值")}
     for number, (name, title) in enumerate(names.items()):
         lanes = [DIGITS.index(digit) for digit in str(found[f"{name}: lane"])]
         places = [DIGITS.index(digit) for digit in str(found[f"{name}: place in x"])]

@@ -73,12 +73,12 @@ def boxes(columns: int = 128) -> str:
     alt = tr(
         "Two boxes of lines of 128 bytes. Left, lines run along the depth and one wgmma reads two pieces of 16 bytes of each line. Right, "
         "a line is one step of depth, and one wgmma reads 16 whole lines. The numbers are the pieces that stand there.",
-        "两个盒子，每行 128 字节。左边的行沿深度方向，一条 wgmma 读取每行的两个 16 字节小块；右边的一行是深度的一步，一条 wgmma 读取 16 整行。数字表示该处放的是第几块。",
+        "两个盒子，每行 128 字节。左边的行沿深度方向，一条 wgmma 读取每行的两个 16 字节的小段；右边的一行是深度的一步，一条 wgmma 读取 16 整行。数字表示该处放的是第几小段。",
     )
     caption = tr(
         "The first ten lines of a box; the number is the piece of 16 bytes that stands at this place. Colored: what one wgmma reads of "
         "these lines, the first eight lines (or steps) and the next. With lines along the depth it is two pieces of each line, "
         "which the swizzle has spread over all banks.",
-        "盒子的前十行；数字表示放在这里的是第几个 16 字节小块。着色部分是一条 wgmma 从这些行里读取的内容：前八行（或前八步），以及接下来的。行沿深度方向时，它读取每行的两个小块，重排把它们分散到了所有存储体上。",
+        "盒子的前十行；数字表示放在这里的是第几小段（16 字节）。着色部分是一条 wgmma 从这些行里读取的内容：前八行（或前八步），以及接下来的。行沿深度方向时，它读取每行的两小段，重排把它们分散到了所有存储体上。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -134,6 +134,8 @@ const ctDeferred = (() => {
     const missing = wanted.map((input) => pane(input).querySelector(WAITING)).filter(Boolean);
     if (missing.length) await load(missing);
     for (const input of choices()) if (input.value === gpu) input.checked = true;
+    // Sentences that do not hold there say so (cudatut/site/conditions.py).
+    for (const mark of document.querySelectorAll(".ct-not-so[data-gpu]")) mark.hidden = mark.dataset.gpu !== gpu;
     return wanted.map(pane).find((one) => !one.querySelector(WAITING));
   };
   let latest = "";

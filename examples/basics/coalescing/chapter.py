@@ -12,7 +12,8 @@
 
 # %% [markdown] about
 # A warp's loads travel in sectors of 32 bytes. The program reads an array with
-# different strides and predicts from the addresses how many sectors each takes.
+# different strides, predicts from the addresses how many sectors each takes, and
+# measures the time.
 
 # %% program
 import numpy as np
@@ -65,7 +66,7 @@ def read(stride, offset, out):
     kernel(numbers, out, reads, stride, offset, grid=grid, block=block)
 
 
-print("             sectors  used bytes")
+print("predicted    sectors  used bytes")
 outs = {}
 for name, (stride, offset) in READS.items():
     out = outs[name] = ct.empty(n // stride // each, "float32")
@@ -75,6 +76,23 @@ for name, (stride, offset) in READS.items():
     assert np.allclose(out.get(), sums.reshape(-1), rtol=1e-5)
     count = sectors(offset + stride * lane)
     print(f"{name:11s}  {count:7d}  {100 * 128 / (count * 32):8.1f} %")
+
+
+def reader(name):
+    return lambda: read(*READS[name], outs[name])
+
+
+times = ct.bench(
+    {name: reader(name) for name in READS},
+    bytes={name: WORD * n // stride for name, (stride, _) in READS.items()},
+    name="64 MiB, every word to every 32nd",
+)
+one = times["stride 1"].median_us
+gains = {
+    f"{name}, times as fast as stride 1": (one / times[name].median_us, "x")
+    for name in ("stride 2", "stride 8", "stride 32")
+}
+ct.yours("basics/coalescing#program", gains)
 
 # %% [markdown] about-patterns
 # The order of the lanes can be changed, too. Twelve patterns: the sectors are
@@ -154,8 +172,8 @@ MEMORY = "dram__bytes_read.sum"
 TIME = "gpu__time_duration.sum"
 # The first launches of these kernels, in the order of the cells above.
 names = "read_(strided|pattern)|matmul_naive_(rows|columns)"
-first = len(READS)  # `program` and `check-strides` launch read_strided
-second, third = 2 * first, 2 * first + len(PATTERNS)
+first = len(READS)  # `program` launches each twice, `check-strides` once
+second, third = 3 * first, 3 * first + len(PATTERNS)
 counted = ct.profile_launches(
     "basics/coalescing",
     kernel=f"regex:^({names})$",
@@ -200,18 +218,6 @@ for name, (stride, offset) in READS.items():
     moved[name] = SECTOR * (1 + changes)  # whole sectors, each read once
     written[name] = wanted[name] // each
     expected_us[name] = (moved[name] + written[name]) / bandwidth / 1e3
-
-
-# %% bench-strides
-def reader(name):
-    return lambda: read(*READS[name], outs[name])
-
-
-times = ct.bench(
-    {name: reader(name) for name in READS},
-    bytes={name: wanted[name] + written[name] for name in READS},
-    name="64 MiB, every word to every 32nd",
-)
 
 # %% strides-table
 if counted:

@@ -1,8 +1,12 @@
-// Reads whose addresses inside a warp can be chosen.
+// Kernels whose warps read addresses in a chosen pattern.
+//
+//   read_pattern   a stride, an offset, and a new order of the lanes
+//   offset_copy    a copy from an address that need not be aligned
 
-// Every thread reads one word. Lane l of a warp takes the place of lane
-// (l * turn) % 32 ^ flip: turn = 1, flip = 0 is the order of the lanes,
-// flip = 31 reverses it, an odd turn shuffles it.
+// Every thread reads one word. Lane l of a warp reads the word at place (l *
+// turn) % 32 ^ flip of its warp. turn = 1 with flip = 0 keeps the order of the
+// lanes, flip = 31 reverses it, and an odd turn shuffles it. Neighboring places
+// are `stride` words apart.
 // --8<-- [start:pattern]
 extern "C" __global__ void read_pattern(const float* __restrict__ in,
                                         float* __restrict__ out, int stride,
@@ -13,8 +17,8 @@ extern "C" __global__ void read_pattern(const float* __restrict__ in,
 }
 // --8<-- [end:pattern]
 
-// out[i] = in[offset + i]: a copy from an address that need not be aligned.
-// (unsigned: an int could pass 2^31 - 1 in the last block although n does not.)
+// out[i] = in[offset + i]. i is unsigned, because an int could pass 2^31 - 1 in
+// the last block although n does not.
 // --8<-- [start:offset]
 extern "C" __global__ void offset_copy(const float* __restrict__ in,
                                        float* __restrict__ out, int n,

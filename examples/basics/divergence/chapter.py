@@ -10,7 +10,8 @@
 
 # %% [markdown] about
 # A switch with eight sides of equal length; the data choose the side. The
-# program counts how many different sides the lanes of a warp take.
+# program counts how many different sides the lanes of a warp take, then times
+# the kernel.
 
 # %% program
 import numpy as np
@@ -18,7 +19,9 @@ import numpy as np
 import cudatut as ct
 
 source = """
-#define SIDE(a) for (int j = 0; j < steps; ++j) v = fmaf(a, v, 0.001f)
+#define SIDE(a)       \
+  _Pragma("unroll 4") \
+  for (int j = 0; j < steps; ++j) v = fmaf(a, v, 0.001f)
 
 __global__ void ways(const float* __restrict__ x,
                      const int* __restrict__ way,
@@ -68,14 +71,26 @@ def sides_of(way):
     return np.mean([len(set(warp)) for warp in way.reshape(-1, 32)])
 
 
-print("               sides per warp")
-ways = {}
+print("               sides per warp, predicted")
+ways, launches = {}, {}
 for name, way in SIDES.items():
     ways[name] = ct.to_device(way.astype("int32"))
-    grid = ct.cdiv(n, block)
-    kernel(x, ways[name], out, n, steps, grid=grid, block=block)
+
+    def launch(way=ways[name]):
+        kernel(x, way, out, n, steps, grid=ct.cdiv(n, block), block=block)
+
+    launch()
     assert np.allclose(out.get(), after(way), rtol=1e-4)
     print(f"{name:13s}  {sides_of(way):14.2f}")
+    launches[name] = launch
+
+times = ct.bench(launches, name="eight sides of equal length")
+one = times["all the same"].median_us
+beside_one = {
+    f"{row.name}, time / one side": (row.median_us / one, "x")
+    for row in times.rows
+}
+ct.yours("basics/divergence#program", beside_one)
 
 # %% [markdown] about-hoisted
 # The same results from one loop: the sides differ in one number only, and the

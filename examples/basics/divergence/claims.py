@@ -246,6 +246,7 @@ __global__ void straight(unsigned* __restrict__ seen) {
 }
 """
 seen = ct.empty(32, "uint32")
+ct.poison(seen, 0x5A)  # the usual poison, 0xff, would be a right answer
 straight = ct.Kernel(source, "straight")
 straight(seen, grid=1, block=32)
 ct.check(seen, np.full(32, 0xFFFFFFFF, "uint32"), name="straight")

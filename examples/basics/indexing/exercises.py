@@ -18,7 +18,7 @@
 #             写 `crop`：`in` 是一幅有 `columns` 列的图像，`out` 的形状是
 #             (height, width)，要求 `out[r][c] = in[top + r][left + c]`。注意两幅图像
 #             的行长不同。启动是二维的，x 向右，y 向下，`out` 的每个元素归一个线程。
-#             检查时用几个矩形与 NumPy 的结果比较。
+#             检查程序用几个矩形与 NumPy 的结果比较。
 #         fails: "never written"
 #       2:
 #         title: {en: "From a number to three indices", zh: "由编号求三个下标"}
@@ -48,7 +48,7 @@
 #             many blocks of 256 threads are that, and is such a grid allowed?
 #           zh: >-
 #             写 `invert`，对一个有 2147483655 字节（比 2^31 多 7）的数组计算
-#             `out[i] = 255 - in[i]`。检查时看最前面、中间和最后面的各 2000 字节，需要
+#             `out[i] = 255 - in[i]`。检查程序看最前面、中间和最后面的各 2000 字节，需要
 #             4.3 GB 显存。每块 256 个线程，一共要多少个线程块？这样的网格允许吗？
 #         fails: "never written"
 # ---

@@ -12,6 +12,7 @@
 # %% [markdown] about
 # How many blocks does an SM hold? The program works it out with four divisions,
 # for five launches, and asks the driver too. Each launch then adds up an array.
+# Then two ways to read it are timed: with a full SM, and with a quarter of that.
 
 # %% program
 import numpy as np
@@ -78,6 +79,21 @@ for threads, shared in (32, 0), (256, 0), (256, 40_000), (768, 0), (1024, 0):
     kernel(x, out, n, grid=grid, block=threads, shared=shared)
     assert np.isclose(out.get().sum(dtype="float64"), total)
     print(f"{threads:7d}  {shared:8d}  {share:9.1%}  {needs.occupancy:6.1%}")
+
+
+def read(loads, warps):
+    """A launch that adds up x with so many warps on each SM."""
+    kernel = ct.Kernel(source, "add_up", defines={"LOADS": loads})
+    grid = gpu.sm_count * warps // 4  # blocks of four warps
+    out = ct.empty(grid * 128, "float32")
+    return lambda: kernel(x, out, n, grid=grid, block=128)
+
+
+FULL, QUARTER = "1 load, full SM", "16 loads, a quarter of the warps"
+launches = {FULL: read(1, sm["warps"]), QUARTER: read(16, sm["warps"] // 4)}
+times = ct.bench(launches, bytes=4 * n, name="Read bandwidth")
+gain = times[QUARTER].value / times[FULL].value
+ct.yours("basics/occupancy#program", {f"rate, {QUARTER} / {FULL}": (gain, "x")})
 
 # %% [markdown] about-reads
 # The same array, added up with one, four and sixteen loads on the way per
@@ -258,7 +274,7 @@ ct.facts(
 THEORETICAL = "sm__maximum_warps_per_active_cycle_pct"
 ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 DRAM = "dram__bytes_read.sum.per_second"
-first = 5  # launches of `program`
+first = 7  # launches of `program`
 counted = ct.profile_launches(
     "basics/occupancy",
     kernel="add_up",

@@ -10,7 +10,7 @@
 
 # %% [markdown] about
 # Each thread of `ring` holds 64 values. The program compiles it four times, for
-# more and more blocks on an SM, and prints where the values are.
+# more and more blocks on an SM, prints where the values are, and times it.
 
 # %% program
 import numpy as np
@@ -57,15 +57,29 @@ def allowed(blocks):
     return min(per_warp // 256 * 8, 255)
 
 
+launches = {}
 print("blocks  allowed  registers (KiB of an SM)  local memory (KiB)")
 for blocks in (1, 3, 4, 8):
     kernel = ct.Kernel(source, "ring", defines={"MIN_BLOCKS": blocks})
-    kernel(x, out, n, part, rounds, grid=ct.cdiv(n, block), block=block)
+
+    def launch(kernel=kernel):
+        kernel(x, out, n, part, rounds, grid=ct.cdiv(n, block), block=block)
+
+    launch()
     assert np.allclose(out.get()[:8], expected, atol=1e-4)
     needs = kernel.resources(block)
     threads = needs.blocks_per_sm * block / 1024
     used, local = 4 * needs.registers * threads, needs.spill_bytes * threads
     print(f"{blocks:6d}  {allowed(blocks):7d}  {used:24.1f}  {local:18.1f}")
+    launches[f"{blocks} must fit"] = launch
+
+times = ct.bench(launches, name="ring, by blocks that must fit")
+best = min(row.median_us for row in times.rows)
+beside_best = {
+    f"{row.name}, time / best": (row.median_us / best, "x")
+    for row in times.rows
+}
+ct.yours("basics/registers#program", beside_best)
 
 # %% [markdown] about-check
 # All six settings, checked for several lengths. The file registers.cu holds the
@@ -242,7 +256,7 @@ LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 HITS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-first = 4  # launches of `program`
+first = 8  # launches of `program`
 counted = ct.profile_launches(
     "basics/registers",
     kernel="ring",

@@ -14,7 +14,7 @@
 #             words change places in shared memory. Where does the barrier go? The check uses several lengths.
 #           zh: >-
 #             每个线程块有 256 个线程，负责 x 中的 256 个字，把它们逆序写到 out 的相同位置；最后一个线程块有几个字就逆序几个。
-#             每个线程都按自己的下标读 x、写 out，由共享内存完成换位。栅栏应该放在哪里？检查程序会用几种长度的数组来比较。
+#             每个线程都按自己的下标读 x、写 out，由共享内存完成换位。屏障应该放在哪里？检查程序会用几种长度的数组来比较。
 #         fails: "never written"
 #       2:
 #         title: {en: "A transpose, coalesced on both sides", zh: "两边都合并的转置"}

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "A barrier left out", zh: "少了一个栅栏"}
+#     title: {en: "A barrier left out", zh: "少了一个屏障"}
 #     requires: sm_75
 #     timeout_s: 120
 #     alone: false

@@ -1,17 +1,23 @@
-// The tiled product with blocks of 16 x 16, to separate two things that sources
-// mix: where the shared memory comes from (static or dynamic), and whether the
-// compiler knows the loop's length. Also a guard that many first versions have,
-// and what it lets through.
+// The product in tiles of 16 x 16, in versions that separate what sources mix:
+// where shared memory comes from, and whether the compiler knows the loop's
+// length.
+//
+//   static_known      static shared memory, known length
+//   dynamic_known     dynamic shared memory, known length
+//   static_unknown    static shared memory, length from blockDim
+//   dynamic_unknown   dynamic shared memory, length from blockDim
+//   linear_guard      a test that many first versions have, and that fails
 #define TILE 16
 
-// One tile after the other, as in tiled.cu, with a and b handed in.
+// One tile after the other, as in tiled.cu; the caller provides a and b in
+// shared memory. KNOWN: whether the compiler knows how long the loop is.
 // --8<-- [start:multiply]
 template <bool KNOWN>
 __device__ __forceinline__ void multiply(const float* __restrict__ A,
                                          const float* __restrict__ B,
                                          float* __restrict__ C, int m, int n,
                                          int k, float* a, float* b) {
-  // The same number, but the compiler knows only one of the two.
+  // Both are 16, but the compiler knows only the first.
   const int size = KNOWN ? TILE : blockDim.x;
   // --8<-- [end:multiply]
   const int x = threadIdx.x, y = threadIdx.y;
@@ -66,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
 }
 // --8<-- [end:unknown]
 
-// One test of the linear index instead of row and column: stays inside A and B,
-// and is not enough.
+// Tests the linear index in the place of row and column: all reads stay inside
+// A and B, but that is not enough.
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     linear_guard(const float* __restrict__ A, const float* __restrict__ B,
                  float* __restrict__ C, int m, int n, int k) {

@@ -1,12 +1,14 @@
 // How fast is shared memory? Kernels that separate what sources mix.
 //
-//   chase, chain     one thread: loads from shared memory, or FMAs in
-//                    registers, each of which needs the one before
-//   from_shared,     the same FMAs, with one operand from shared memory or
-//   from_registers   from a register
-//   strided          one warp, one load of words that are `stride` apart
-//   plain, swapped,  the product in tiles of 16 x 16; with threadIdx.x and
-//   padded           threadIdx.y exchanged; and the latter with padded tiles
+//   chase            one thread loads from shared memory; each load needs the
+//                    result of the one before
+//   chain            the same with FMAs in registers
+//   from_shared      FMAs with one operand from shared memory
+//   from_registers   the same FMAs with this operand in a register
+//   strided          one warp loads words that are `stride` apart
+//   plain            the product in tiles of 16 x 16
+//   swapped          the same with threadIdx.x and threadIdx.y exchanged
+//   padded           swapped, with a padded row in each tile
 #define TILE 16
 #define WORDS 16  // words of each lane
 
@@ -48,6 +50,8 @@ extern "C" __global__ void chain(float* __restrict__ last,
 }
 
 // --8<-- [start:operand]
+// Each lane adds up its WORDS words times `a`, again and again. SHARED: whether
+// it reads a word from shared memory each time, or once into a register.
 template <bool SHARED>
 __device__ __forceinline__ void add_up(const float* __restrict__ x,
                                        float* __restrict__ out, float a,
@@ -95,7 +99,8 @@ extern "C" __global__ void strided(const float* __restrict__ x,
 }
 // --8<-- [end:strided]
 
-// C = A B for square row-major matrices of any n.
+// C = A B for square row-major matrices of any n. SWAPPED: whether threadIdx.x
+// runs down the columns. PITCH: words of a row in a tile, TILE or more.
 // --8<-- [start:swapped]
 template <bool SWAPPED, int PITCH>
 __device__ __forceinline__ void multiply(const float* __restrict__ A,

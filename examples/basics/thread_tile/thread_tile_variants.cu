@@ -1,10 +1,14 @@
 // The kernel of thread_tile.cu with other tiles, all with 512 threads: which of
 // its savings pays?
+//
+//   matmul_tm1, _tm2, _tm4   1, 2 or 4 results per thread in the place of 8
+//   matmul_tm1_bk64          1 result per thread, and tiles of depth 64
+//   matmul_bk16              8 results per thread, and tiles of depth 16
 #include "basics/ladder/thread_tile.cu"
 
 // --8<-- [start:rows]
-// Results per thread 1, 2 and 4: as many barriers per thread as with 8, and so
-// more per result; more loads per result.
+// 1, 2 and 4 results per thread. A thread meets as many barriers as with 8, so
+// there are more barriers and more loads for each result.
 extern "C" __global__ void __launch_bounds__(512, 2)
     matmul_tm1(const float* __restrict__ A, const float* __restrict__ B,
                float* __restrict__ C, int m, int n, int k) {
@@ -22,8 +26,8 @@ extern "C" __global__ void __launch_bounds__(512, 2)
 }
 // --8<-- [end:rows]
 
-// One result per thread, and tiles as deep as it takes for the barriers per
-// result of the kernel with 8.
+// One result per thread, in tiles so deep that there are as many barriers for
+// each result as with 8.
 // --8<-- [start:deep]
 extern "C" __global__ void __launch_bounds__(512, 2)
     matmul_tm1_bk64(const float* __restrict__ A, const float* __restrict__ B,
@@ -33,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
 // --8<-- [end:deep]
 
 // --8<-- [start:depth]
-// Tiles twice as deep: as many words per result, half of the barriers.
+// Tiles twice as deep: as many words for each result, and half of the barriers.
 extern "C" __global__ void __launch_bounds__(512, 2)
     matmul_bk16(const float* __restrict__ A, const float* __restrict__ B,
                 float* __restrict__ C, int m, int n, int k) {

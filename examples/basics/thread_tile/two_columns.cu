@@ -1,5 +1,5 @@
-// A solution: as thread_tile.cu, with two columns per thread, so that a word of
-// A is used twice.
+// A solution: the kernel of thread_tile.cu with two columns per thread, so that
+// it uses a word of A twice.
 // @rung kernel=matmul_two_columns block=256 tile=64x64
 #define BM 64
 #define BN 64

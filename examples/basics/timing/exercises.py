@@ -17,7 +17,7 @@
 #           zh: >-
 #             写 `times_us(launch, flush, rounds)`：先调用一次 `launch`，不计时；
 #             然后重复 `rounds` 次：调用 `flush`，再用两个事件给一次 `launch` 计时。
-#             返回以微秒为单位的各次时间。检查时看调用的次序，以及清空缓存的时间有没有
+#             返回以微秒为单位的各次时间。检查程序看调用的次序，以及清空缓存的时间有没有
 #             算进去。
 #         fails: "number of times"
 #       2:
@@ -53,7 +53,7 @@
 #             lies at the size that the driver states.
 #           zh: >-
 #             写 `hot_rate(mb)`：一共读写 `mb` MB 的复制，一遍接一遍地启动，速率是多少
-#             GB/s？可以用 `copy`、`busy` 和事件。检查时从 L2 缓存的八分之一试到五倍，
+#             GB/s？可以用 `copy`、`busy` 和事件。检查程序从 L2 缓存的八分之一试到五倍，
 #             看到多大为止，复制比显存快。先预测：分界是陡的吗？是不是正好落在驱动报告
 #             的大小上？
 #         fails: "found / driver"

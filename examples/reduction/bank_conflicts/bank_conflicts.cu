@@ -1,11 +1,11 @@
-// Loads from shared memory at words that the host chooses, one per lane, timed
-// by the SM's own clock.
+// Loads from shared memory, timed by the SM's own clock. The host chooses the
+// word that each lane loads.
 #ifndef WORDS
 #define WORDS 1  // words of 4 bytes per load: 1, 2 or 4
 #endif
 
-constexpr int LOADS = 16;   // per turn, 32 words apart: the banks stay the same
-constexpr int TILE = 2048;  // words
+constexpr int LOADS = 16;   // loads of a turn, 32 words apart: equal banks
+constexpr int TILE = 2048;  // words in shared memory
 
 // --8<-- [start:load]
 __device__ __forceinline__ float load(unsigned address) {
@@ -28,8 +28,9 @@ __device__ __forceinline__ float load(unsigned address) {
 }
 // --8<-- [end:load]
 
-// word[l]: where lane l of every warp loads; a lane with word -1 does not take
-// part. sum: one per thread. begin, end: one clock per warp.
+// word[l] is the word that lane l of every warp loads; a lane with word -1 does
+// not take part. sum has an element per thread; begin and end have a time per
+// warp, in cycles.
 // --8<-- [start:kernel]
 extern "C" __global__ void shared_loads(const int* word, float* sum,
                                         long long* begin, long long* end,

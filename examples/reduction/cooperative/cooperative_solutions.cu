@@ -1,4 +1,4 @@
-// Exercise 2: the walk with four loads of one turn, and four sums that do not
+// Exercise 2: the walk, with four loads in each turn and four sums that do not
 // wait for each other.
 // @rung kernel=reduce_four_sums block=256 blocks=64,128,256,512,1024 grid=resident
 #include <cooperative_groups.h>

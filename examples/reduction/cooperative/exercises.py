@@ -19,7 +19,7 @@
 #             `cg::less<float>()` 和 `cg::greater<float>()`。一个元素也没遇到的线程，初值应该是什么？
 #         fails: "never written|element 0"
 #       2:
-#         title: {en: "Four sums", zh: "四个和"}
+#         title: {en: "Four sums", zh: "四个累加值"}
 #         level: medium
 #         minutes: 25
 #         task:
@@ -30,8 +30,8 @@
 #             own, with the line `@rung` of `few_blocks.cu`, `python -m cudatut try reduction my_reduce.cu`
 #             times it beside the ladder.
 #           zh: >-
-#             对浮点数，编译器不能改变加法的次序，所以一轮里四次加载的结果要一个接一个地加到同一个和上。请写一个
-#             用四个和的遍历，让它们互不等待。每个线程把自己的和写到 `out`。先预测：第七级等的是加法吗？把它放进
+#             对浮点数，编译器不能改变加法的次序，所以一轮里四次读取的结果要一个接一个地加到同一个累加值上。请写一个
+#             用四个累加值的遍历，让它们互不等待。每个线程把自己的总和写到 `out`。先预测：第七级等的是加法吗？把它放进
 #             单独的文件，加上 `few_blocks.cu` 的那行 `@rung`，`python -m cudatut try reduction my_reduce.cu`
 #             就会让它和整个阶梯一起计时。
 #         fails: "n=1"

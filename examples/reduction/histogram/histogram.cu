@@ -1,18 +1,23 @@
-// Histograms of bytes: how often does each of the 256 values occur? Three ways
-// to keep the counters.
+// Histograms of bytes: how often does each of the 256 values occur? The kernels
+// differ in where they keep the counters.
+//
+//   histogram_global    one set of counters, in L2
+//   histogram_shared    one set per block, in shared memory
+//   histogram_private   one set per lane, in shared memory
 #include <stdint.h>
 
 #ifndef BLOCK
 #define BLOCK 1024
 #endif
-// What a byte adds to its shared counter. An expression that the compiler
-// cannot evaluate keeps it from choosing the instruction for the constant 1.
+// What a byte adds to its shared counter. If this is an expression that the
+// compiler cannot evaluate, the compiler cannot choose the instruction for the
+// constant 1.
 #ifndef ONE
 #define ONE 1u
 #endif
 constexpr int BINS = 256;
 
-// Calls count(value) for each of the 16 bytes that one load of 16 bytes brings.
+// Calls count(value) for each of the 16 bytes that one load brings.
 // --8<-- [start:each]
 template <typename Count>
 __device__ __forceinline__ void each_byte(const uint4& vector, Count count) {
@@ -51,8 +56,8 @@ __device__ __forceinline__ void walk(const uint8_t* __restrict__ in,
 }
 // --8<-- [end:walk]
 
-// Every byte is an atomic on one of 256 words in L2. counts has to be 0 before
-// the launch; a counter holds up to 2^32 - 1.
+// Every byte is an atomic addition to one of 256 words in L2. counts has to be
+// 0 before the launch; a counter holds up to 2^32 - 1.
 // --8<-- [start:global]
 extern "C" __global__ void histogram_global(const uint8_t* __restrict__ in,
                                             unsigned* __restrict__ counts,
@@ -61,8 +66,8 @@ extern "C" __global__ void histogram_global(const uint8_t* __restrict__ in,
 }
 // --8<-- [end:global]
 
-// One set of counters per block, in shared memory; at the end 256 atomics per
-// block.
+// One set of counters per block, in shared memory. At the end each block adds
+// them to counts by 256 atomic additions.
 // --8<-- [start:shared]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     histogram_shared(const uint8_t* __restrict__ in,
@@ -92,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   __syncthreads();
   for (int bin = threadIdx.x; bin < BINS; bin += BLOCK) {
     unsigned sum = 0;
-    // Starting at copy `bin`: lanes that began at the same copy would all read
-    // the same bank.
+    // Each thread starts at copy `bin`: lanes that start at the same copy would
+    // all read the same bank.
     for (int copy = 0; copy < 32; ++copy)
       sum += mine[32 * bin + (bin + copy) % 32];
     if (sum) atomicAdd(counts + bin, sum);

@@ -1,9 +1,13 @@
 // Which atomics exist for which types, and counting without them.
+//
+//   atomics_exist   a table of operations and types
+//   count_plain     counts by plain additions, which get lost
+//   count_barrier   the same with a barrier after each step
 #include <stdint.h>
 
 // --8<-- [start:exist]
 // Has<Op, T>::value: is there an atomicOp(T*, T)? Overload resolution answers;
-// nothing is called.
+// no function is called.
 template <class Op, class T, class = void>
 struct Has {
   static constexpr int value = 0;
@@ -53,8 +57,8 @@ extern "C" __global__ void count_plain(const uint8_t* in, unsigned* counts,
 }
 // --8<-- [end:plain]
 
-// One block, with a barrier after each step. counts lies in global memory, for
-// the racecheck of compute-sanitizer looks at shared memory, and would rightly
+// One block, with a barrier after each step. counts lies in global memory: the
+// racecheck of compute-sanitizer looks at shared memory, and would rightly
 // complain.
 // --8<-- [start:barrier]
 extern "C" __global__ void count_barrier(const uint8_t* in, unsigned* counts,

@@ -16,7 +16,7 @@
 #             `// @rung kernel=several block=256 per_thread=8`, `python -m cudatut try reduction my_reduce.cu`
 #             times it beside the ladder.
 #           zh: >-
-#             每个线程两个元素有好处，八个呢？让每个线程边加载边加八个元素，每个元素各自判断边界，结果放在 `sum`
+#             每个线程两个元素有好处，八个呢？让每个线程边读边加八个元素，每个元素各自判断边界，结果放在 `sum`
 #             里。先预测：一棵树每个线程块大约 800 条线程束指令，线程每多一个元素，每个线程束大约多 6 条。八个比
 #             两个能快多少？把它放进单独的文件，加上一行 `// @rung kernel=several block=256 per_thread=8`，
 #             `python -m cudatut try reduction my_reduce.cu` 就会让它和整个阶梯一起计时。

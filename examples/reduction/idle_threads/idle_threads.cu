@@ -1,5 +1,9 @@
-// What the chapter on idle threads counts and breaks; the rung itself is
+// What the chapter on idle threads counts and breaks; its rung is
 // two_per_thread.cu.
+//
+//   count_additions    how often each thread adds
+//   sum_first_bound    wrong: one bound for two elements
+//   sum_second_bound   wrong: one bound for two elements
 #ifndef BLOCK
 #define BLOCK 256
 #endif
@@ -8,8 +12,8 @@
   2  // elements that a thread loads: 1 as in rung 3, 2 as in rung 4
 #endif
 
-// The loops of rungs 3 and 4 without their data: additions[t] is how often
-// thread t of a full block adds, rounds[0] how many steps the tree has.
+// The loops of rungs 3 and 4 without their data. additions[t] is how often
+// thread t of a full block adds; rounds[0] is how many steps the tree has.
 // --8<-- [start:count]
 extern "C" __global__ void count_additions(int* additions, int* rounds) {
   const int t = threadIdx.x;
@@ -31,7 +35,7 @@ __device__ void tree(int* sums, int t) {
   }
 }
 
-// WRONG: the bound of the first element is taken for both.
+// WRONG: the bound of the first element serves for both.
 // --8<-- [start:first-bound]
 extern "C" __global__ void sum_first_bound(const int* in, int* out, int n) {
   __shared__ int sums[BLOCK];
@@ -43,7 +47,7 @@ extern "C" __global__ void sum_first_bound(const int* in, int* out, int n) {
   if (t == 0) out[blockIdx.x] = sums[0];
 }
 
-// WRONG: the bound of the second element is taken for both.
+// WRONG: the bound of the second element serves for both.
 // --8<-- [start:second-bound]
 extern "C" __global__ void sum_second_bound(const int* in, int* out, int n) {
   __shared__ int sums[BLOCK];

@@ -1,4 +1,4 @@
-// The tree of rung 1 with the same threads at work, but picked by a mask in
+// The tree of rung 1 with the same threads at work; a mask picks them in the
 // place of the modulo.
 // @rung kernel=reduce_mask block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT

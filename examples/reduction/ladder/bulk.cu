@@ -5,14 +5,14 @@
 #include "limit.cu"
 
 #ifndef STAGES
-#define STAGES 2  // pieces that a block has asked for at a time
+#define STAGES 2  // pieces of a block in shared memory or on their way
 #endif
 // Vectors in a piece; each thread adds VECTORS of them.
 constexpr int PIECE = BLOCK * VECTORS;
 
-// A barrier in shared memory that counts bytes, as in gemm/tma.cu. A phase ends
-// when the bytes that were announced have arrived; phases are told apart by
-// their parity, 0, 1, 0, ...
+// A barrier in shared memory that counts bytes, as in gemm/ladder/tma.cu. A
+// phase ends when the announced bytes have arrived. Phases are told apart by
+// their parity: 0, 1, 0, ...
 // --8<-- [start:barrier]
 using Barrier = unsigned long long;
 
@@ -40,7 +40,7 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
 }
 // --8<-- [end:barrier]
 
-// Announces so many bytes, a multiple of 16, to the barrier and has the copy
+// Announces `bytes` bytes, a multiple of 16, to the barrier, and has the copy
 // engine bring them. Returns at once.
 // --8<-- [start:bring]
 __device__ __forceinline__ void bring(Vector* to, const Vector* from, int bytes,
@@ -57,7 +57,7 @@ __device__ __forceinline__ void bring(Vector* to, const Vector* from, int bytes,
 }
 // --8<-- [end:bring]
 
-// This thread's share of a piece of `count` vectors.
+// The sum of this thread's share of a piece of `count` vectors.
 __device__ __forceinline__ T piece_sum(const Vector* piece, long long count) {
   T sum = T(0);
   if (count >= PIECE) {
@@ -72,8 +72,8 @@ __device__ __forceinline__ T piece_sum(const Vector* piece, long long count) {
 }
 
 // out[0] = sum of in[0 .. n); in is aligned to 16 bytes. Block b takes pieces
-// b, b + gridDim.x, ... Shared memory: STAGES pieces. partials, ticket: as in
-// rung 9.
+// b, b + gridDim.x, ... Dynamic shared memory: STAGES pieces. partials and
+// ticket are those of rung 9.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_bulk(const T* __restrict__ in, T* __restrict__ out, long long n,
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   __shared__ Barrier arrived[STAGES];
   const Vector* data = reinterpret_cast<const Vector*>(in);
   const long long vectors = n / PER_VECTOR;
-  // Piece p, if there is one, into a stage of the ring: thread 0 asks.
+  // Thread 0 asks for piece p, if there is one, into a stage of the ring.
   const auto ask = [&](long long p, int stage) {
     const long long left = vectors - p * PIECE;
     if (threadIdx.x == 0 && left > 0)
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   };
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) init(&arrived[s]);
-    // The copy engine must see them, too.
+    // The copy engine must see the barriers, too.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   __syncthreads();
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (long long p = blockIdx.x; p * PIECE < vectors; p += gridDim.x) {
     wait(&arrived[stage], parity);
     sum += piece_sum(ring + stage * PIECE, vectors - p * PIECE);
-    __syncthreads();  // nobody reads this stage any more
+    __syncthreads();  // no thread reads this stage anymore
     ask(p + (long long)STAGES * gridDim.x, stage);
     if (++stage == STAGES) stage = 0, parity ^= 1;
   }

@@ -38,7 +38,7 @@ __device__ __forceinline__ T block_sum(T sum) {
   return sum;
 }
 
-// As in rung 8.
+// As in rung 8: true in every thread of the block that arrives last.
 __device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
                                            unsigned* __restrict__ ticket) {
   __shared__ bool last;
@@ -59,8 +59,8 @@ __device__ __forceinline__ T vector_sum(const Vector& v) {
   return sum;
 }
 
-// This thread's share of the tile: VECTORS loads, all issued before the first
-// is used.
+// The sum of this thread's share of a tile: VECTORS loads, all issued before
+// the first is used. first: its first vector; vectors: of the array.
 // --8<-- [start:tile]
 __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in,
                                       long long first, long long vectors) {
@@ -80,9 +80,9 @@ __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in,
 }
 // --8<-- [end:tile]
 
-// This thread's share of the partial sums. They come from other SMs, so the
-// loads pass by the L1 cache; and this block is alone, so only its own loads in
-// flight hide their latency.
+// The sum of this thread's share of the partial sums. They come from other SMs,
+// so the loads bypass the L1 cache. The block is alone, so only its own loads
+// in flight hide their latency.
 // --8<-- [start:partials]
 __device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
   const int vectors = blocks / PER_VECTOR;
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const long long tail = vectors * PER_VECTOR + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);
-  if (gridDim.x == 1) {  // nobody to wait for
+  if (gridDim.x == 1) {  // no other block to wait for
     if (threadIdx.x == 0) out[0] = sum;
   } else if (last_block(sum, partials, ticket)) {
     sum = block_sum(partials_sum(partials, gridDim.x));

@@ -15,7 +15,7 @@
 #           zh: >-
 #             写出 kernel `largest`：每个 256 线程的线程块用同样的树，把自己那些元素的最大值写到
 #             `out[blockIdx.x]`。越过末尾的线程应该写什么？`maximum` 会反复启动它，直到只剩一个数。
-#             检查时用的全是负数。
+#             检查程序用的全是负数。
 #         fails: "never written|element 0"
 #       2:
 #         title: {en: "A dot product", zh: "点积"}

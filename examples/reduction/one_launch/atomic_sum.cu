@@ -1,4 +1,7 @@
-// Sums whose last step is an atomic addition per block.
+// Sums whose last step is one atomic addition per block.
+//
+//   sum_atomic   the walk of rung 8, then the atomic addition
+//   sum_linear   the plan of a course: a tree, then the atomic addition
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
@@ -7,7 +10,7 @@ using T = ELEMENT;
 constexpr int BLOCK = 256;
 
 // out[0] += sum of in[0 .. n), by one atomic addition per block, in the order
-// in which they finish.
+// in which blocks finish.
 // --8<-- [start:atomic]
 extern "C" __global__ void sum_atomic(const T* __restrict__ in,
                                       T* __restrict__ out, long long n) {
@@ -23,7 +26,7 @@ extern "C" __global__ void sum_atomic(const T* __restrict__ in,
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int w = 1; w < BLOCK / 32; ++w) sum += of_warp[w];
-    atomicAdd(out, sum);  // whoever comes first is added first
+    atomicAdd(out, sum);  // the first to come is added first
   }
 }
 // --8<-- [end:atomic]

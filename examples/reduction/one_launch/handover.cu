@@ -1,6 +1,5 @@
-// What the steps take by which a block hands over its partial sum: each `steps`
-// times, in one thread, with nothing else running. ns: for a store and a fence,
-// for an atomic, for a fence alone.
+// How long the steps take by which a block hands over its partial sum. One
+// thread does each step `steps` times, and nothing else runs.
 
 __device__ __forceinline__ long long now_ns() {
   long long ns;
@@ -8,7 +7,8 @@ __device__ __forceinline__ long long now_ns() {
   return ns;
 }
 
-// words: two, the second of them 0.
+// words: two, the second of them 0. ns: the time for all stores with a fence,
+// for all atomics, and for all fences alone.
 extern "C" __global__ void handover(unsigned* __restrict__ words,
                                     long long* __restrict__ ns, int steps) {
   const long long begin = now_ns();

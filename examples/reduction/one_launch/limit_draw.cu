@@ -1,6 +1,6 @@
-// Tried for rung 9: resident blocks that draw the next tile, so that tiles are
-// read in the order of memory, as with one block per tile. Which block adds
-// which tile then changes from run to run, and so do the sums of floats.
+// Tried for rung 9: resident blocks draw the next tile, so that tiles are read
+// in the order of memory, as with one block per tile. Which block adds which
+// tile then changes from run to run, and so do the sums of floats.
 // @rung kernel=reduce_limit_draw block=1024 blocks=64,128,256,512,1024 vectors=4 grid=resident launches=one
 #include "reduction/ladder/limit.cu"
 
@@ -14,8 +14,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const long long vectors = n / PER_VECTOR, tile = BLOCK * VECTORS;
   T sum = T(0);
   for (long long t = blockIdx.x; t * tile < vectors; t = drawn) {
-    __syncthreads();    // all know t: the word is free
-    unsigned next = 0;  // asked for before the data, used after them
+    __syncthreads();    // all threads know t: the word is free
+    unsigned next = 0;  // drawn before the data come, used after them
     if (threadIdx.x == 0) next = gridDim.x + atomicAdd(ticket + 1, 1u);
     sum += tile_sum(reinterpret_cast<const Vector*>(in), t * tile + threadIdx.x,
                     vectors);

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   sum = block_sum(sum);
   if (last_block(sum, partials, ticket)) {
     sum = T(0);
-#pragma unroll 1  // a load of 4 bytes, then wait for it
+#pragma unroll 1  // one load of 4 bytes, and the wait for it
     for (int b = threadIdx.x; b < gridDim.x; b += BLOCK)
       sum += __ldcg(partials + b);
     sum = block_sum(sum);

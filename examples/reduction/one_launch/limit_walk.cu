@@ -1,5 +1,5 @@
-// Tried for rung 9: resident blocks that walk from tile to tile, in place of
-// one block per tile.
+// Tried for rung 9: resident blocks walk from tile to tile, in the place of one
+// block per tile.
 // @rung kernel=reduce_limit_walk block=1024 blocks=64,128,256,512,1024 vectors=4 grid=resident launches=one
 #include "reduction/ladder/limit.cu"
 

@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "When a sum stops growing", zh: "和什么时候不再增长"}
+#         title: {en: "When a sum stops growing", zh: "总和什么时候不再增长"}
 #         level: easy
 #         minutes: 10
 #         task:
@@ -12,7 +12,7 @@
 #             Add ones in float32, one after another. From which number of ones on does the sum not change any
 #             more? Derive it from eps, the spacing of floats between 1 and 2.
 #           zh: >-
-#             用 float32 把 1 逐个加起来。加到多少个之后，和就不再变了？请用 eps（1 到 2 之间相邻两个 float 的间隔）
+#             用 float32 把 1 逐个加起来。加到多少个之后，总和就不再变了？请用 eps（1 到 2 之间相邻两个 float 的间隔）
 #             推出来。
 #         fails: "stops at"
 #       2:
@@ -25,7 +25,7 @@
 #             next element. The check allows an error of about two units in the last place. The plain loop
 #             of the stub has more. As a rung, `python -m cudatut try reduction my_kahan.cu` times it.
 #           zh: >-
-#             写出 Kahan 求和：把每次加法舍掉的部分存进一个变量，从下一个元素里减去。检查只允许大约两个末位单位的
+#             写出 Kahan 求和：把每次加法舍掉的部分存进一个变量，从下一个元素里减去。检查程序只允许大约两个末位单位的
 #             误差，给出的普通循环超过了它。做成一级之后，`python -m cudatut try reduction my_kahan.cu` 会给它计时。
 #         fails: "n=100000"
 # ---

@@ -1,5 +1,5 @@
-// Exercise 1: rung 7 with a compensated walk. Integers lose nothing, so for
-// them it is a plain sum.
+// Exercise 1: rung 7 with a compensated walk. Integers lose nothing: for them
+// this is a plain sum.
 // @rung kernel=reduce_kahan block=256 blocks=64,128,256,512,1024 grid=resident
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -9,7 +9,7 @@
 #endif
 using T = ELEMENT;
 
-// Sum over the block; only thread 0 holds it.
+// Sum over the block; only thread 0 gets it.
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

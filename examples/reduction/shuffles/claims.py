@@ -91,8 +91,8 @@ ct.claim(
         "en": "On Kepler, a shuffle is always faster than a safe use of shared "
         "memory, in reductions and elsewhere. Today, a whole reduction, time "
         "by shared memory / by shuffles:",
-        "zh": "在 Kepler 上，洗牌总比安全地使用共享内存快，规约等都是如此。"
-        "今天的 GPU 上，整个规约用共享内存的时间 / 用洗牌的时间：",
+        "zh": "在 Kepler 上，洗牌总比安全地使用共享内存快，归约等都是如此。"
+        "今天的 GPU 上，整个归约用共享内存的时间 / 用洗牌的时间：",
     },
     expected=1.0,
     measured=before / bench["shuffle"].median_us,

@@ -1,8 +1,12 @@
-// What the chapter on shuffles shows, times and breaks; the rung itself is
-// shuffle.cu.
+// What the chapter on shuffles shows, times and breaks; its rung is shuffle.cu.
+//
+//   lanes          what each lane holds after each step
+//   sums_of_sums   times a sum over a warp, which can be done in three ways
+//   sum_leaving    wrong: threads past the end leave
+//   sum_staying    right: all lanes stay
 
-// down[s * 32 + l], butterfly[s * 32 + l]: what lane l holds after s of the
-// five steps.
+// down[s * 32 + l] and butterfly[s * 32 + l] are what lane l holds after s of
+// the five steps.
 // --8<-- [start:lanes]
 extern "C" __global__ void lanes(const int* in, int* down, int* butterfly) {
   const int lane = threadIdx.x;
@@ -23,7 +27,7 @@ extern "C" __global__ void lanes(const int* in, int* down, int* butterfly) {
 #define SHUFFLE 1
 #define REDUX 2
 #ifndef BY
-#define BY SHUFFLE
+#define BY SHUFFLE  // what warp_sum uses
 #endif
 
 // The sum of 32 ints, in every lane.
@@ -48,7 +52,7 @@ __device__ __forceinline__ int warp_sum(int sum, int* sums, int lane) {
 }
 // --8<-- [end:three-ways]
 
-// One warp sums, and sums the sums, `turns` times; cycles[0]: how long that
+// One warp sums, and sums the sums, `turns` times; cycles[0] is how long that
 // takes.
 extern "C" __global__ void sums_of_sums(int* data, long long* cycles,
                                         int turns) {

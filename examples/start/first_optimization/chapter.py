@@ -72,10 +72,13 @@ def measure(name, blocks, threads, launches):
     return rate
 
 
-measure("one_thread", 1, 1, launches=1)
-measure("one_block", 1, 256, launches=1)
-measure("many_blocks", (n + 255) // 256, 256, launches=50)
+one = measure("one_thread", 1, 1, launches=1)
+block = measure("one_block", 1, 256, launches=1)
+many = measure("many_blocks", (n + 255) // 256, 256, launches=50)
 add_rate = measure("grid_stride", 64 * sms, 256, launches=50)
+print(f"one block / one thread:     {block / one:8.2f}")
+print(f"many blocks / one block:    {many / block:8.2f}")
+print(f"grid-stride / many blocks:  {add_rate / many:8.2f}")
 
 ms = best_ms(lambda: cuda.memcpy_dtod(d_out, d_x, x.nbytes), launches=50)
 copy_rate = 8 * n / ms / 1e6

@@ -1,4 +1,10 @@
-// out[i] = x[i] + y[i], four ways to share n elements among threads.
+// out[i] = x[i] + y[i] for n elements, shared among threads in four ways.
+//
+//   add_one_thread    one thread adds all elements
+//   add_one_block     the threads of one block share them
+//   add_many_blocks   each thread of many blocks adds one
+//   add_grid_stride   each thread of many blocks adds several
+//   chase             no addition: measures the time of one load
 
 // --8<-- [start:one-thread]
 extern "C" __global__ void add_one_thread(const float* __restrict__ x,

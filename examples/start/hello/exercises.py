@@ -13,7 +13,7 @@
 #             and its square. The check runs your kernel in a program of its own and compares all lines.
 #           zh: >-
 #             补全 kernel，让它唯一的线程打印十行，从 "1 1" 到 "10 100"：每行是一个数和它的平方。
-#             检查时会在另一个程序里运行你的 kernel，逐行比较。
+#             检查程序会在另一个程序里运行你的 kernel，逐行比较。
 #         fails: "check lines"
 #       2:
 #         title: {en: "The line that never arrives", zh: "始终没有出现的那一行"}

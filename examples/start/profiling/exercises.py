@@ -16,13 +16,13 @@
 #           zh: >-
 #             补全 `event_us`：用 CUDA 事件测量 `call()` 在 GPU 上的时间，先预热一次（不计入），
 #             再返回 `rounds` 次调用的中位数，单位微秒。`spin` 这个 kernel 的步数加倍，时间也加倍；
-#             检查时就用它来检验你的计时。
+#             检查程序就用它来检验你的计时。
 #         fails: "twice and four times the work"
 #       2:
 #         title: {en: "The kernel's time and the copy's time", zh: "kernel 的时间与复制的时间"}
 #         level: medium
 #         minutes: 10
-#         given: ["30 %"]
+#         given: ["30 %", "30%"]
 #         task:
 #           en: >-
 #             `split_ms` makes a launch and a copy that needs its result, and returns two times in milliseconds: that
@@ -30,7 +30,7 @@
 #             The check measures both by themselves, and your times must agree with that to 30 %.
 #           zh: >-
 #             `split_ms` 先启动 kernel，再复制它的结果，返回两个时间（毫秒）：kernel 的和复制的。
-#             现在 kernel 的时间算到了复制上，请改正。检查时会单独测量两者，你的结果与它相差不能超过 30 %。
+#             现在 kernel 的时间算到了复制上，请改正。检查程序会单独测量两者，你的结果与它相差不能超过 30%。
 #         fails: "kernel and copy"
 # ---
 # %% stub-1

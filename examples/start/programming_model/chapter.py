@@ -46,14 +46,18 @@ def milliseconds(blocks, threads):
     return np.median(times[1:])
 
 
+def show(name, ms):
+    print(f"{name:24} {ms:6.3f} ms, {ms / one_block[1]:5.2f} x one thread")
+
+
 one_block = {}
 for threads in (1, 32, 64, 128, 256, 512, 1024):
     one_block[threads] = milliseconds(1, threads)
-    print(f"one block, {threads:4} threads   {one_block[threads]:6.3f} ms")
+    show(f"one block, {threads:4} threads", one_block[threads])
 every_sm = milliseconds(sms, 1024)
 one_more = milliseconds(sms + 1, 1024)
-print(f"one such block per SM     {every_sm:6.3f} ms")
-print(f"one block more            {one_more:6.3f} ms")
+show("one such block per SM", every_sm)
+show("one block more", one_more)
 
 # %% [markdown]
 # A kernel that does K multiplications and additions for each element that it reads and writes.
@@ -105,7 +109,7 @@ rows = {k: row(k) for k in (1, 4, 16, 64, 256, 1024)}
 # Answers to 'Try it': blocks of half the size, twice as many; and two more values of K.
 
 # %% try-1
-print(f"two blocks of 512 per SM  {milliseconds(2 * sms, 512):6.3f} ms")
+show("two blocks of 512 per SM", milliseconds(2 * sms, 512))
 
 # %% try-2
 for k in (32, 128):

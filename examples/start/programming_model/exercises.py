@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "Make them agree", zh: "让它们一致"}
+#         title: {en: "Make them agree", zh: "让线程束内部一致"}
 #         level: medium
 #         minutes: 15
 #         task:
@@ -15,14 +15,14 @@
 #             then the time with that of a kernel without a branch.
 #           zh: >-
 #             这个 kernel 对奇数元素和偶数元素做不同的处理，所以每个线程束都要执行分支的两边。
-#             只改计算 `i` 的那一行：把一个线程块的元素换给同一线程块里的其他线程，让一个线程束的所有线程都走同一边。
-#             线程块有 256 个线程。检查时先比较结果，再与一个没有分支的 kernel 比较时间。
+#             请只改计算 `i` 的那一行：在线程块内部重新分配哪个线程处理哪个元素，让同一个线程束的所有线程都走同一边。
+#             线程块有 256 个线程。检查程序先比较结果，再与一个没有分支的 kernel 比较时间。
 #         fails: "check time / time without a branch"
 #       2:
 #         title: {en: "Three kernels or one", zh: "三个 kernel 还是一个"}
 #         level: medium
 #         minutes: 15
-#         given: ["1 %"]
+#         given: ["1 %", "1%"]
 #         task:
 #           en: >-
 #             Three kernels compute `t = a * x + b`, then `u = t * t`, then `z = u + x`. Each reads its inputs from
@@ -33,7 +33,7 @@
 #           zh: >-
 #             三个 kernel 依次计算 `t = a * x + b`、`u = t * t`、`z = u + x`，各自从内存读全部输入，把结果写回内存。
 #             请写一个直接由 `x` 算出 `z` 的 kernel。它们都是访存受限的：数一数每个元素要搬运多少字节，
-#             由此算出三个 kernel 的时间除以你的 kernel 的时间，填入 `predicted`。检查时要求这个数的误差不超过 1 %，
+#             由此算出三个 kernel 的总时间与你的 kernel 的时间之比，填入 `predicted`。检查程序要求这个比值的误差不超过 1%，
 #             并把实测的比值打印在旁边。
 #         fails: "were never written"
 # ---

@@ -1,14 +1,18 @@
 // The programming model, measured: where blocks run, what a branch costs, what
 // latency is, and what hides it.
 //
-// - where_am_i: each block notes its SM, when it started, when it ended.
-// - branch: two sides of equal work; `shift` says how many neighbors agree.
-// - branch_by_lane, branch_by_warp: the same with the shift fixed.
-// - fma_chain: one block of dependent FMAs, instructions issued per cycle.
-// - chase, chase_shared: one thread, every load needs the one before.
-// - read_one, read_four: one or four loads in flight per thread.
-// - fma_k: k FMAs per element, the roofline.
-// - add: the vector add of the worked example.
+//   where_am_i       each block writes its SM, its start and its end
+//   branch           two sides of equal work; `shift` sets how many neighbors
+//                    take the same side
+//   branch_by_lane   the same with neighbors on different sides
+//   branch_by_warp   the same with each warp on one side
+//   fma_chain        one block of FMAs that wait for each other
+//   chase            one thread; each load needs the result of the one before
+//   chase_shared     the same in shared memory
+//   read_one         one load in flight per thread
+//   read_four        four loads in flight per thread
+//   fma_k            k FMAs per element, for the roofline
+//   add              the vector add of the worked example
 //
 // The number of a thread stays unsigned, as CUDA gives it: in an int it could
 // pass 2^31 - 1 in the last block although n does not. Loops that step on with
@@ -103,11 +107,11 @@ extern "C" __global__ void chase(const int* __restrict__ next,
                                  long long* __restrict__ ticks, int warm,
                                  int steps) {
   int at = 0;
-  // Bring the lines into the cache under test.
+  // Brings the lines into the cache under test.
   for (int j = 0; j < warm; ++j) at = next[at];
   const long long cycles = clock64();
   const long long ns = now_ns();
-  // The address is the last load's result.
+  // Each address is the result of the load before.
   for (int j = 0; j < steps; ++j) at = next[at];
   ticks[0] = clock64() - cycles;
   ticks[1] = now_ns() - ns;
@@ -167,7 +171,7 @@ extern "C" __global__ void fma_k(const float* __restrict__ x,
                                  float* __restrict__ out, int n, int k) {
   const unsigned first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
   float v[4];
-  // Four loads under way before the first FMA waits.
+  // Four loads are under way before the first FMA waits.
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const unsigned i = first + c * blockDim.x;

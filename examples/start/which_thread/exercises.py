@@ -13,8 +13,8 @@
 #             the grid, the `i` of this chapter. There are as many elements as threads. The check launches 3 blocks of
 #             5 threads, and other sizes.
 #           zh: >-
-#             补全 kernel `numbers`：b 号线程块的 t 号线程存入 10 * b + t，存放在 `out` 的位置是它在网格里的编号，
-#             也就是本章的 `i`。元素和线程一样多。检查时会启动 3 个线程块，每块 5 个线程，还会用别的大小。
+#             补全 kernel `numbers`：b 号线程块的 t 号线程写入 10 * b + t，在 `out` 里的位置是它在网格里的编号，
+#             也就是本章的 `i`。元素和线程一样多。检查程序会启动 3 个线程块，每块 5 个线程，还会用别的大小。
 #         fails: "never written"
 #       2:
 #         title: {en: "Backwards", zh: "倒过来"}
@@ -27,7 +27,7 @@
 #             lengths that fill no block, and looks for writes past the end.
 #           zh: >-
 #             补全 kernel `backwards`：每个元素一个线程，让 out[i] 等于 x[n - 1 - i]。再补全 `launch_shape`：
-#             每块 256 个线程，线程块的个数刚好够 n 个元素用，不能多。检查时会用填不满线程块的长度，
+#             每块 256 个线程，线程块的个数刚好够 n 个元素用，不能多。检查程序会用填不满线程块的长度，
 #             还会检查有没有写到数组之外。
 #         fails: "never written"
 #       3:

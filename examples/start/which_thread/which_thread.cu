@@ -1,10 +1,12 @@
-// Which thread am I: every kernel writes down who ran it, and NumPy checks it.
+// Which thread am I? Every thread writes down which one it is, and NumPy checks
+// it.
 //
 //   what_is_my_id      one dimension: block, thread, warp, lane, global id
-//   what_is_my_id_2d   two dimensions: pixel index beside thread number
-//   what_is_my_id_3d   three dimensions: warp by formula, and of the hardware
-//   arrival            in which order do blocks start, and on which SM
-//   warp_arrival       in which order do the warps of a block pass a barrier
+//   what_is_my_id_2d   two dimensions: the pixel, and the thread's numbers
+//   what_is_my_id_3d   three dimensions: the warp by its formula and by the
+//                      hardware
+//   arrival            the order in which blocks start, and their SMs
+//   warp_arrival       the order in which the warps of a block pass a barrier
 
 // --8<-- [start:one-dimension]
 extern "C" __global__ void what_is_my_id(int* __restrict__ block,

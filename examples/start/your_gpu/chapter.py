@@ -97,6 +97,9 @@ for part in parts:
     passes = max(1, budget // (4 * n))
     rates[part] = rate(4 * n * passes, read, n, passes)
     print(f"read {part:5.2f} x L2  {rates[part]:7.1f} GB/s")
+peak = 2e-6 * gpu.memory_clock_rate * gpu.global_memory_bus_width / 8  # GB/s
+print(f"copy / peak bandwidth      {copied / peak:.2f}")
+print(f"half of L2 / largest array {rates[parts[1]] / rates[parts[-1]]:.2f}")
 
 # %% [markdown]
 # Answers to 'Try it': two of the limits of a launch, and the same reading by one block for each multiprocessor.

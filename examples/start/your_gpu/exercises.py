@@ -14,7 +14,7 @@
 #             sheets of the GPUs in `CARDS`, and with what your own GPU reaches.
 #           zh: >-
 #             补全 `peaks`：返回一块 GPU 的峰值带宽（GB/s）和峰值运算速率（TFLOP/s）。与驱动一样，
-#             两个时钟频率的单位是 kHz，总线宽度的单位是位。检查时会与 `CARDS` 中各块 GPU 的数据手册比较，
+#             两个时钟频率的单位是 kHz，总线宽度的单位是位。检查程序会与 `CARDS` 中各块 GPU 的数据手册比较，
 #             也会与你自己的 GPU 实测能达到的速率比较。
 #         fails: "check T4"
 #       2:
@@ -34,7 +34,7 @@
 #             为 `compute_86` 编译的代码由驱动在程序启动时翻译，能在计算能力 8.6 及以后的所有 GPU 上运行。
 #             最后一位数字是次版本：`sm_120` 对应 12.0。末尾的字母 `a`（`sm_90a`、`compute_90a`）
 #             表示只能用于这一种计算能力。补全 `runs`，判断为某个目标编译的代码能否在某块 GPU 上运行。
-#             检查时会对 `TARGETS` 里的每个目标、`GPUS` 里的每块 GPU 各问一次。
+#             检查程序会对 `TARGETS` 里的每个目标、`GPUS` 里的每块 GPU 各问一次。
 #         fails: "check sm_80"
 # ---
 # %% stub-1

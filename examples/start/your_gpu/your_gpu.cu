@@ -1,5 +1,9 @@
-// Small kernels that measure a GPU: copies, repeated reads, and a census of
-// blocks.
+// Small kernels that measure a GPU.
+//
+//   copy           a copy, one word per thread
+//   copy_wide      a copy by loads of 16 bytes
+//   read_again     reads that find their array in L2
+//   count_blocks   counts the blocks that ran
 
 // --8<-- [start:copy]
 extern "C" __global__ void copy(const unsigned* __restrict__ src,
@@ -16,7 +20,8 @@ extern "C" __global__ void copy(const unsigned* __restrict__ src,
 #ifndef LOADS
 #define LOADS 1  // 16-byte loads that a thread sends off before it stores
 #endif
-// src and dst must be multiples of 16 bytes, as every allocation is. Any n.
+// src and dst begin at multiples of 16 bytes, as every allocation does. n can
+// be any number.
 extern "C" __global__ void copy_wide(const unsigned* __restrict__ src,
                                      unsigned* __restrict__ dst, long long n) {
   const uint4* src4 = reinterpret_cast<const uint4*>(src);
@@ -41,7 +46,8 @@ extern "C" __global__ void copy_wide(const unsigned* __restrict__ src,
 // --8<-- [end:copy-wide]
 
 // --8<-- [start:read-again]
-// Reads the array `passes` times. All but the first find it in L2, if it fits.
+// Reads the array `passes` times. All passes but the first find it in L2, if it
+// fits.
 extern "C" __global__ void read_again(const uint4* src, unsigned* total,
                                       int vectors, int passes) {
   unsigned sum = 0;

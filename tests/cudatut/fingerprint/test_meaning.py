@@ -448,3 +448,12 @@ def test_a_tree_is_dumped_without_what_newer_versions_add():
     with_empty = ast.JoinedStr([*whole.values, ast.Constant("")])  # as Python 3.12 leaves it
     assert dump(whole) == dump(with_empty) != dump(ast.JoinedStr(whole.values[:1]))
     assert dump(ast.Constant(None)) != dump(ast.Constant("None"))
+
+
+def test_the_name_of_a_kernels_file_is_no_code():
+    """Though it may hold what a comment in CUDA begins with."""
+    one, other = (
+        meaning_hash("a/x.py", f'import cudatut as ct\nct.Kernel("a//{name}.cu", "f")\n'.encode())
+        for name in ("b", "c")
+    )
+    assert one != other

@@ -38,7 +38,7 @@ def follow(book, tmp_path):
 
     book.file("a/helper.py", '"""What it is for."""\nX = 1\n')
     book.file("a/data.txt", "words\n")
-    book.file("b/other.py", "import helper_of_other\n")
+    book.file("b/other.py", "from cudatut.book.b import helper_of_other\n")
     book.file("b/helper_of_other.py", "Y = 2\n")
     book.file("a/unused.py", "Z = 3\n")
     book.file("a/head.cuh", '#include "deep.cuh"\n')
@@ -63,7 +63,7 @@ def test_what_is_imported_counts_by_its_meaning(follow, book, flags, compiled):
         assert list(book.root.rglob("*.pyc"))
     code = """
         import helper
-        other = ct.shared("b/other")
+        from cudatut.book.b import other
         del sys.modules["helper"]
     """
     assert follow(code, *flags)["files"] == {

@@ -121,17 +121,17 @@ class Struct(ctypes.Structure):
     ],
 )
 def test_a_struct_becomes_its_bytes(value, size):
-    made = kernel.as_struct(value, "k: parameter 's'")
+    made = kernel.as_struct(value, str)
     assert type(made) is np.void and made.dtype.names is None and made.itemsize == size
     assert bytes(memoryview(made)) == memoryview(value).tobytes()
 
 
 def test_what_is_no_struct_stays():
     handle = object()
-    assert kernel.as_struct(handle, "") is handle and kernel.as_struct(3, "") == 3
-    assert type(kernel.as_struct(np.int32(3), "")) is np.int32
+    assert kernel.as_struct(handle, str) is handle and kernel.as_struct(3, str) == 3
+    assert type(kernel.as_struct(np.int32(3), str)) is np.int32
     with pytest.raises(ValueError, match="parameter 's' takes a struct, but got no bytes"):
-        kernel.as_struct(b"", "k: parameter 's'")
+        kernel.as_struct(b"", lambda: "k: parameter 's'")
 
 
 def test_numbers_that_pycuda_does_not_know_travel_as_their_bytes():

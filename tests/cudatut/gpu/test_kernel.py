@@ -38,7 +38,7 @@ def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
     monkeypatch.setenv("CUDATUT_TOOL", watched)
     monkeypatch.setattr(kernel, "Kernel", None)  # calling it would raise
     monkeypatch.setattr(kernel, "device", None)
-    assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
+    assert kernel.compile_ahead([("gemm/ladder/final.cu", "sgemm<1>")]) == {}
 
 
 def test_what_does_not_compile_is_told_by_instance(monkeypatch):

@@ -1,13 +1,11 @@
 """Ladders and a reader's own kernel, as far as they go without a GPU."""
 
 import re
-import sys
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
-import cudatut.book
 from cudatut import catalog, cli, paths
 from cudatut.fingerprint import ran
 from cudatut.gpu import ladder, trial
@@ -88,27 +86,11 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
 
 
 def test_a_part_builds_on_anothers_ladder():
-    basics, gemms = ladder.shared("basics/ladder/ladder"), ladder.load_ladder("gemm")
-    assert issubclass(gemms.problem, basics.Matmul)
-    earlier = ladder.shared("gemm/ladder").earlier_rungs()
-    assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
+    from cudatut.book.basics.ladder.ladder import Matmul
+    from cudatut.book.gemm.ladder.ladder import LADDER, earlier_rungs
 
-
-def test_a_shared_module_finds_those_beside_it(tmp_path, monkeypatch):
-    (tmp_path / "apart").mkdir()
-    (tmp_path / "apart/user_of_it.py").write_text("from beside_it import number\n")
-    (tmp_path / "apart/half.py").write_text("import not_beside_it\n")
-    (tmp_path / "apart/beside_it.py").write_text("number = 7\n")
-    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
-    monkeypatch.setattr(cudatut.book, "__path__", [str(tmp_path)])
-    before = list(sys.path)
-    assert ladder.shared("apart/user_of_it").number == 7
-    for _ in range(2):  # what failed once is not there half the next time
-        with pytest.raises(ModuleNotFoundError, match="not_beside_it"):
-            ladder.shared("apart/half")
-    with pytest.raises(FileNotFoundError, match=r"there is no module examples/apart/gone\.py"):
-        ladder.shared("apart/gone")
-    assert sys.path == before
+    assert issubclass(LADDER.problem, Matmul)
+    assert [rung.name for rung in earlier_rungs()] == ["naive_columns", "tiled", "thread_tile"]
 
 
 def test_an_unknown_ladder_names_the_known():
@@ -141,9 +123,8 @@ def test_the_forms_of_a_readers_file(tmp_path, monkeypatch):
     asked = {}
     monkeypatch.setattr(ladder, "Kernel", lambda *a, **options: asked.update(options))
     rung.compile(N=3)
-    assert asked["options"] == [f"-I{paths.examples_dir() / 'gemm'}"] and asked["defines"] == {
-        "N": 3
-    }
+    assert asked["options"] == [f"-I{paths.examples_dir() / 'gemm/ladder'}"]
+    assert asked["defines"] == {"N": 3}
     with pytest.raises(ladder.RungError, match="mine.py is no .cu file"):
         trial._readers_rung("gemm", "mine.py")
 
@@ -335,16 +316,16 @@ def test_the_verdict_names_the_neighbors():
     assert last.text() == "mine: rank 3 of 3, behind mine"
 
 
-@pytest.mark.parametrize("folder", ["part", "part/ladder"])
 def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
-    tmp_path, monkeypatch, folder
+    tmp_path, monkeypatch
 ):
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    folder = "part/ladder"
     (tmp_path / folder).mkdir(parents=True)
     for name, place in (("second", "20 "), ("first", "3 "), ("variant", "")):
         (tmp_path / folder / f"{name}.cu").write_text(f"// @rung {place}kernel=k block=32\n")
-    if folder != "part":  # what lies elsewhere in the part is no rung
-        (tmp_path / "part" / "other.cu").write_text("// @rung 5 kernel=k block=32\n")
+    # What lies elsewhere in the part is no rung.
+    (tmp_path / "part" / "other.cu").write_text("// @rung 5 kernel=k block=32\n")
     part = ladder.Ladder("part", problem=None)
     assert part.names == ("first", "second") and part["second"].options == {"block": "32"}
     assert ladder.read_rung(f"{folder}/variant.cu").kernel == "k"
@@ -358,19 +339,21 @@ def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
 
 
 def test_the_final_products_launch_is_planned_beside_it_and_no_other_rung_depends_on_it(tmp_path):
-    tensor = sys.modules[ladder.load_ladder("tensor").problem.__module__]
+    from cudatut.book.tensor.gemm import gemm
+    from cudatut.book.tensor.ladder import ladder as tensor
+
     final = tensor.LADDER["final"]
     assert final.options["launch"] == "gemm"
-    assert tensor.planner(final, "gemm") is ladder.shared("tensor/gemm").prepare
+    assert tensor.planner(final, "gemm") is gemm.prepare
     # A reader's copy of it would be left aside for the book's own.
     (tmp_path / "mine.cu").write_text("// @rung kernel=k launch=gemm\n")
-    with pytest.raises(ladder.RungError, match="launch=gemm is for tensor/final.cu"):
+    with pytest.raises(ladder.RungError, match="launch=gemm is for tensor/ladder/final.cu"):
         tensor.planner(ladder.read_rung(tmp_path / "mine.cu"), "gemm")
-    with pytest.raises(ladder.RungError, match=r"there is no tensor/gem\.py"):
+    with pytest.raises(ladder.RungError, match=r"there is no tensor/gemm/gem\.py"):
         tensor.planner(final, "gem")
     sources = catalog.get("tensor/wgmma").sources()
-    assert "tensor/wgmma.cu" in sources and "tensor/ladder.py" in sources
-    assert not {"tensor/final.cu", "tensor/gemm.py"} & set(sources)
+    assert "tensor/ladder/wgmma.cu" in sources and "tensor/ladder/ladder.py" in sources
+    assert not {"tensor/ladder/final.cu", "tensor/gemm/gemm.py"} & set(sources)
 
 
 @pytest.mark.parametrize(

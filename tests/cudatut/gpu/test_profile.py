@@ -158,3 +158,10 @@ def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
     assert "no launch of add" in capsys.readouterr().out
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
     assert list(profile.profile_kernels("x.py", ["add", "gemm"], ["n"])) == ["add", "gemm"]
+
+
+def test_what_was_not_measured_is_no_number_and_has_no_unit():
+    from cudatut.gpu import profile
+
+    (one,) = profile._unmeasured("k", ["a.sum"]).metrics.values()
+    assert one.value != one.value and one.unit == ""

@@ -1,6 +1,7 @@
 """The trace: what is made of CUPTI's records, told by records made up; without a GPU and without cupti-python."""
 
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -209,13 +210,11 @@ class Cupti:
 
 
 @pytest.fixture
-def gpu(monkeypatch):
+def gpu(monkeypatch, as_a_script):
     driver = SimpleNamespace(cuCtxSynchronize=lambda: 0)
     monkeypatch.setattr(device, "installed_driver", lambda: driver)
     monkeypatch.setattr(cupti, "_cupti", Cupti)
     monkeypatch.setattr(cupti, "_registered", False)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "pycuda", raising=False)
 
 
@@ -226,10 +225,12 @@ def gpu(monkeypatch):
         ("import sys; sys.exit(3)", 3, ""),
         ("import sys; sys.exit('no')", 1, "no"),
         ("def f():\n    1 / 0\nf()", 1, "ZeroDivisionError"),
+        ("import beside_mine; print(beside_mine.WHERE)", 0, "beside it"),
     ],
 )
 def test_a_script_runs_as_python_would_run_it(gpu, tmp_path, capfd, text, status, said):
     script = tmp_path / "my.py"
+    (tmp_path / "beside_mine.py").write_text("WHERE = 'beside it'\n")
     script.write_text(text)
     found_status, found = trace.run(script, ["a", "--b"])
     out, err = capfd.readouterr()
@@ -371,3 +372,15 @@ def test_a_trace_says_to_the_recording_that_it_profiled(monkeypatch):
     with pytest.raises(CudatutError, match="ended with status 3"):
         trace.trace(source="x = 1")
     assert used == ["profiling"]
+
+
+def test_as_a_program_it_runs(tmp_path):
+    """Here it has no GPU, no CUPTI or no such script: whatever is missing, it does not end as if it had traced."""
+    command = [
+        sys.executable,
+        "-m",
+        "cudatut.gpu.trace",
+        str(tmp_path / "out"),
+        str(tmp_path / "no.py"),
+    ]
+    assert subprocess.run(command, capture_output=True).returncode != 0

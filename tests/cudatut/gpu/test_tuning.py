@@ -6,11 +6,10 @@ import pytest
 
 import cudatut.book
 from cudatut import cli
+from cudatut.book.gemm import tuner
 from cudatut.errors import UnsupportedGpuError
 from cudatut.gpu import tuning
-from cudatut.gpu.ladder import RungError, shared
-
-tuner = shared("gemm/tuner")
+from cudatut.gpu.ladder import RungError
 
 
 def test_the_ranking_puts_those_first_that_came_furthest():
@@ -41,19 +40,18 @@ def test_what_there_is_to_tune(capsys):
     assert "'12y' is no size" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("folder", ["flat_part", "deep_part/ladder"])
-def test_what_is_searched_lies_beside_the_ladder(folder, tmp_path, monkeypatch):
+def test_what_is_searched_lies_beside_the_ladder(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
     monkeypatch.setattr(cudatut.book, "__path__", [str(tmp_path)])
     (tmp_path / "drafts.txt").touch()
-    part = folder.partition("/")[0]
-    (tmp_path / folder).mkdir(parents=True)
-    ladder = f'from cudatut.gpu.ladder import Ladder\n\nLADDER = Ladder("{part}", problem=None)\n'
-    (tmp_path / folder / "ladder.py").write_text(ladder)
-    with pytest.raises(RungError, match=f"the ladder '{part}' has nothing to tune"):
-        tuning._space(part)
-    (tmp_path / folder / "autotuning_space.py").write_text("SPACE = 7\n")
-    assert tuning._space(part) == 7
+    folder = tmp_path / "searched" / "ladder"
+    folder.mkdir(parents=True)
+    ladder = "from cudatut.gpu.ladder import Ladder\n\nLADDER = Ladder('searched', problem=None)\n"
+    (folder / "ladder.py").write_text(ladder)
+    with pytest.raises(RungError, match="the ladder 'searched' has nothing to tune"):
+        tuning._space("searched")
+    (folder / "autotuning_space.py").write_text("SPACE = 7\n")
+    assert tuning._space("searched") == 7
 
 
 def test_what_it_needs_is_said_before_anything_is_compiled(monkeypatch):
@@ -98,7 +96,7 @@ def test_every_space_goes_through_the_same_search(ladder, monkeypatch):
     assert any(line.startswith("best: ") for line in said)
     assert sum(line.startswith(f"{place:3}  ") for place in (1, 2) for line in said) == 2
     if ladder == "tensor":
-        assert said[-2].startswith("TILES in examples/tensor/gemm.py: Tile(columns=")
+        assert said[-2].startswith("TILES in examples/tensor/gemm/gemm.py: Tile(columns=")
         assert said[-1].startswith("COSTS say ")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from on_gpu import OnGpu
 
-from cudatut import ToolMissing, tool
+from cudatut import KernelCompileError, ToolMissing, tool
 from cudatut.gpu import bench, device, vendor
 from cudatut.gpu.timing import Run
 from cudatut.results import Benchmark, Row, validate
@@ -344,3 +344,22 @@ def test_sums_and_histograms_are_cubs(monkeypatch):
         ("cub_sum_int32", whole, (1, "int32")),
         ("cub_histogram_uint8", bytes_, (256, "uint32")),
     ]
+
+
+def test_what_nvcc_says_of_cub_is_told(monkeypatch, tmp_path):
+    import platformdirs
+
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'cub: no such header' >&2\nexit 1\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setattr(vendor, "find_nvcc", lambda: nvcc)
+    monkeypatch.setattr(vendor, "nvcc_version", lambda path: "13.0.88")
+    monkeypatch.setattr(vendor, "device", lambda: SimpleNamespace(arch="sm_90"))
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_: str(tmp_path / "cache"))
+    vendor.compile_cub.cache_clear()
+    with pytest.raises(
+        KernelCompileError, match=r"nvcc refused vendor_cub.cu: cub: no such header$"
+    ):
+        vendor.compile_cub()
+    vendor.compile_cub.cache_clear()
+    assert not [*(tmp_path / "cache").iterdir()]  # nothing half made is left

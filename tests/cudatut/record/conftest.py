@@ -3,8 +3,8 @@
 import pytest
 
 from cudatut import catalog, recording
-from cudatut.record.notebook import notebook_of
 from cudatut.record.run import Executed
+from cudatut.to_notebook import notebook_of
 
 TOOLCHAIN = {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "1", "python": "3.12.3", "numpy": "2.5.0"}
 

@@ -47,3 +47,15 @@ def test_code_cells_are_counted_as_they_stand(book):
     outputs.clean(notebook)
     assert (first.execution_count, second.execution_count) == (1, 2)
     assert second.outputs[0].execution_count == 2
+
+
+def test_where_an_object_lies_in_memory_is_no_output():
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell("x")
+    shown = {"text/plain": "<a.B object at 0x7f00c0ffee>, 3"}
+    cell.outputs = [nbformat.v4.new_output("execute_result", data=shown, execution_count=9)]
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    outputs.clean(notebook)
+    (output,) = notebook.cells[0].outputs
+    assert output.data["text/plain"] == "<a.B object>, 3" and output.execution_count == 1

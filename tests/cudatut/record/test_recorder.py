@@ -51,7 +51,7 @@ def test_a_whole_recording(book, with_gpu):
         f"# %% setup\n{with_gpu}"
         "import os, sys, importlib\n"
         'paths.note_read(paths.examples_dir() / "start" / ("add" + ".cu"))\n'
-        'print(importlib.import_module("hel" + "per").WORD, os.environ["CUDATUT_RECORDING"], os.listdir())\n'
+        'print(importlib.import_module("cudatut.book.start.hel" + "per").WORD, os.environ["CUDATUT_RECORDING"], os.listdir())\n'
         "# %% output\n"
         'for i in range(3): print(f"\\r{i}/2", end="", flush=True)\n'
         'print("\\nafter", flush=True)\n'
@@ -274,6 +274,25 @@ def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_on
     # Racecheck begins at the other end, and at its end whoever has nothing else to do helps: nobody runs twice.
     assert order["racecheck"] == ["three", "two", "one"]
     assert all(sorted(stems) == ["one", "three", "two"] for stems in order.values())
+
+
+def test_racecheck_begins_with_what_took_longest(book, monkeypatch, no_notebooks):
+    monkeypatch.setattr(recorder, "_BATCH", 1)
+    order = []
+
+    def sanitize(paths, tool, timeout_s):
+        if tool == recorder.RACECHECK:
+            order.extend(path.stem for path in paths)
+        return Sanitizer(tool, 0)
+
+    for name, seconds in {"a/long": 90.5, "a/short": 0.5, "a/longer": 130.0}.items():
+        book.example(name)
+        notebook = book.notebook(name)
+        notebook["metadata"]["cudatut"]["duration_s"] = seconds
+        book.recorded(name, notebook)
+    book.example("a/new")
+    results("a/long", "a/short", "a/new", "a/longer", sanitize=sanitize, jobs=1)
+    assert order == ["longer", "long", "new", "short"]
 
 
 def test_examples_share_a_process_under_a_tool_until_something_is_found(book, no_notebooks):

@@ -27,11 +27,23 @@ def test_output_of_c_stays_in_its_cell_and_in_order(book):
         cells += '_ = os.system("echo child >&2")\n' if n % 5 == 0 else ""
     book.example("a/c", cells)
     executed = record_notebook(catalog.get("a/c"))
+    assert 0 < executed.duration_s < 100  # and not the time since this machine was started
     for n, cell in enumerate(executed.notebook.cells[1:]):
         got = [output.get("text", "display") for output in cell.outputs]
         want = f"py{n}\n核{n}\n" + ("after\n" if n % 2 else "")
         want = [f"{want}shown\n", "display"] if n % 3 == 0 else [want]
         assert got == want + (["child\n"] if n % 5 == 0 else []), cell.id
+
+
+def test_a_recording_is_in_english(book, monkeypatch):
+    """Whatever the machine speaks."""
+    monkeypatch.setenv("CUDATUT_LANG", "zh")
+    cell = (
+        "# %% check\nimport cudatut as ct\nimport numpy as np\nct.check(np.ones(2), np.ones(2))\n"
+    )
+    book.example("a/one", cell)
+    (output,) = record_notebook(catalog.get("a/one")).notebook.cells[-1].outputs
+    assert output.data["text/plain"].startswith("check output: passed (2 elements")
 
 
 def test_a_loop_that_runs_in_this_thread_keeps_its_tasks(book):

@@ -6,8 +6,8 @@ import pytest
 
 from cudatut import history, recording
 from cudatut.record import write
-from cudatut.record.notebook import RecordingFailed
 from cudatut.results import Sanitizer
+from cudatut.to_notebook import RecordingFailed
 from cudatut.tool import SANITIZERS
 
 FOUR = [Sanitizer(tool, 0) for tool in SANITIZERS]
@@ -20,8 +20,9 @@ def test_write(executed):
     assert os.stat(recording.whole_path("a/add")).st_mode & 0o444 == 0o444
 
 
-def test_an_example_has_one_whole_recording(executed):
-    """Another GPU's is replaced, and so is what this GPU had of it as a slim one."""
+def test_an_example_has_one_whole_recording(executed, monkeypatch):
+    """Another GPU's gets slim, and what this GPU had of it as a slim one is gone."""
+    monkeypatch.setenv("CUDATUT_COMMIT", "1" * 40)
     write.write(executed, FOUR)
     before = recording.whole_path("a/add")
     second = recording.own_path(
@@ -36,6 +37,43 @@ def test_an_example_has_one_whole_recording(executed):
     assert recording.whole_path("a/add") == recording.own_path("NVIDIA H200", "a/add")
     assert recording.require_good("a/add").metadata["gpu"]["name"] == "NVIDIA H200"
     assert not before.exists() and not second.exists() and not slim.path.exists()
+    (other,) = recording.on_other_gpus("a/add")  # not the one that lay in another GPU's folder
+    assert other.gpu == "G" and other.slim and not other.edited()
+
+
+@pytest.mark.parametrize("why", ["stale", "dirty", "edited"])
+def test_of_another_gpus_whole_recording_nothing_stays_that_no_page_may_show(
+    executed, why, monkeypatch
+):
+    monkeypatch.setenv("CUDATUT_COMMIT", "1" * 40 + "-dirty" * (why == "dirty"))
+    write.write(executed, FOUR)
+    path = recording.whole_path("a/add")
+    if why == "stale":
+        path.write_text(path.read_text().replace(executed.sources["a/add.py"], "0" * 64))
+    elif why == "edited":
+        path.write_text(path.read_text().replace('"duration_s": ', '"duration_s": 1'))
+    executed.session["gpu"]["name"] = "NVIDIA H200"
+    write.write(executed, FOUR)
+    assert not path.exists() and recording.on_other_gpus("a/add") == []
+    assert not recording.slim_path("G", "a/add").exists()
+
+
+def test_a_slim_one_that_cannot_be_written_leaves_the_whole_one(executed, monkeypatch):
+    monkeypatch.setenv("CUDATUT_COMMIT", "1" * 40)
+    write.write(executed, FOUR)
+    before = recording.whole_path("a/add")
+    executed.session["gpu"]["name"] = "NVIDIA H200"
+    real = write.write_whole
+
+    def full(path, data):
+        if path.suffix == ".json":
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(write, "write_whole", full)
+    with pytest.raises(write.UnwritableError, match="No space left on device"):
+        write.write(executed, FOUR)
+    assert before.is_file() and recording.own_path("NVIDIA H200", "a/add").is_file()
 
 
 @pytest.mark.parametrize(

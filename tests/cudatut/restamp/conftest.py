@@ -8,9 +8,9 @@ import pytest
 
 from cudatut import catalog, recording
 from cudatut.history import history
-from cudatut.record.notebook import install_cell, notebook_of
 from cudatut.restamp.accept import restamp
 from cudatut.results import Check
+from cudatut.to_notebook import install_cell, notebook_of
 from cudatut.tool import SANITIZERS
 
 HEADER = """# ---

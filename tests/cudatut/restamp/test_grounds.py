@@ -71,6 +71,35 @@ def test_nothing_changed(judged):
     assert (found.now, found.grounds, found.refused) == ({}, {}, [])
 
 
+CELLS = """# %% first
+import cudatut as ct
+from ..b import far
+
+print(far.AWAY)
+
+# %% second
+import helper
+
+helper.LENGTH
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("print(far.AWAY)", "print(far.AWAY);"),
+        ("helper.LENGTH", "helper.LENGTH;"),
+        ("from ..b import far\n", "import helper\n"),
+        ("from ..b import far\n\nprint(far.AWAY)\n\n# %% second\n", "\nprint(far.AWAY)\n\n# %% second\nfrom ..b import far\n"),
+    ],
+)  # fmt: skip
+def test_cells_that_import_from_the_book(judged, was, now):
+    """Imports are compared in any order, and nothing else: what a cell shows, and which cell imports, counts."""
+    judged.first = judged.repository.commit(**{"a/main.py": CELLS})
+    found = judged(**{"a/main.py": (was, now)})
+    assert found.refused == ["a/main.py means something else"]
+
+
 def accepted(found, **grounds):
     assert found.refused == []
     assert found.grounds == grounds

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cudatut import recording
+from cudatut.record import write
 from cudatut.restamp import accept, places, verify
 
 COMMENTED = ("# of both arrays", "# of x and y")
@@ -64,12 +65,11 @@ class Beside:
 
 def test_its_file_at_a_commit(beside):
     brought = beside.record()
-    raw = beside.place.read_bytes()
     one = beside.move()
     head = beside.small.repository.git("rev-parse", "HEAD")
-    assert places.text(one, beside.small.past, brought) == raw
-    assert places.text(one, beside.small.past, head) == raw
-    assert places.text(one, beside.small.past, f"{brought}~1") is None
+    assert places.at(one, beside.small.past, brought) == one
+    assert places.at(one, beside.small.past, head) == one
+    assert places.at(one, beside.small.past, f"{brought}~1") is None
     assert places.changes(one, beside.small.past) == [head, brought]
     assert places.changes(one, beside.small.past, brought) == [brought]
 
@@ -110,3 +110,25 @@ def test_what_counted_by_its_text_when_it_was_recorded_there(beside):
     beside.small.commit()
     said = verify.problems(beside.load(), beside.small.past)
     assert "a/helper.py counted by its text when it was recorded" in said
+
+
+def test_a_whole_one_that_became_slim_keeps_its_restamps(small):
+    """Another GPU's whole recording took its place: what a restamp started from lies in history as the whole file."""
+    whole = small.record("a/add", "a/helper.py")
+    small.commit()
+    small.edit("a/add.py", *COMMENTED)
+    (one,) = recording.every()
+    (outcome,) = accept.restamp([one])
+    assert not outcome.refused
+    small.commit()
+    write.slim_down("a/add", whole)
+    small.commit()
+    (slim,) = recording.every()
+    assert slim.slim and len(slim.metadata["restamped"]) == 1
+    assert verify.problems(slim, small.past) == []
+    made = json.loads(slim.path.read_text())
+    made["metadata"]["cudatut"]["duration_s"] = 99.0
+    slim.path.write_text(json.dumps(made))
+    (changed,) = recording.every()
+    (problem,) = verify.problems(changed, small.past)
+    assert problem.startswith("its restamp 1 stands beside other results than those of ")

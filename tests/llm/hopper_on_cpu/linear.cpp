@@ -1,62 +1,10 @@
 // Runs linear_hopper<PLAN, END> on a CPU, block after block:
 //   linear n outputs inputs group early grid seed < arrays > results
 // It ends with 2 and the reason if a block does what it must not, or waits for
-// ever. What END needs and gives: see `read` below.
-#include "instructions.hpp"
-
-struct int2 {
-  int x, y;
-};
-inline int2 make_int2(int x, int y) { return {x, y}; }
-struct float2 {
-  float x, y;
-};
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-inline void fence_init() {}
-template <int COUNT>
-void give_registers_back() {}
-static bool may_read[2048];  // threads: whether they have waited
-inline void begin_next() {}
-inline void wait_for_previous() { may_read[self->index] = true; }
-inline void sync_consumer(int consumer) {
-  meet(turns[0][consumer + 1], 128, "its consumer");
-}
-inline void fence_sums() { begin_products(); }
-inline void close_products() { end_group(); }
-template <int GROUPS>
-void wait_for_products() {
-  Meeting& warpgroup = turns[0][8 + self->index / 128];
-  meet(warpgroup, 128, "its warpgroup");
-  wait_for_groups<GROUPS>();
-  meet(warpgroup, 128, "its warpgroup");
-}
-template <bool, bool, int COUNT>
-void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
-           bool add) {
-  start({d, COUNT, nullptr, {}, a, b, add, 0});
-}
-static const uint16_t* of_previous;  // what the kernel before has written
-inline void copy_box(void* to, const CUtensorMap& map, int row, int column,
-                     Barrier* barrier) {
-  if (shared_address(to) % 1024) fail("a box that is not aligned");
-  if (map.data == of_previous && !may_read[self->index])
-    fail("read before the kernel before has ended");
-  copies.push_back(
-      {0, shared_address(to), map, row, column / 64, 0, 0, barrier});
-}
-template <int N>
-void store(float* to, const float (&x)[N]) {
-  if (!may_read[self->index]) fail("written too early");
-  std::memcpy(to, x, sizeof x);
-}
-template <int N>
-void store(__nv_bfloat16* to, const float (&x)[N]) {
-  if (!may_read[self->index]) fail("written too early");
-  for (int i = 0; i < N; ++i) to[i].bits = rounded(x[i]);
-}
-inline unsigned char* dynamic_shared() { return shared_memory[0]; }
-#include "linear_text.hpp"
+// ever. The kernel before still runs when a block begins: until it ends, arrays
+// hold NaN, and what is written to them is lost. What END needs and gives: see
+// `prepare` and `results` below.
+#include "kernel.hpp"
 
 template <int CONSUMERS_, int WIDTH_, int STAGES_, bool TURNED_>
 struct Plan {
@@ -67,21 +15,29 @@ using Chosen = Plan<PLAN>;
 using End = END;
 
 static int n, outputs, inputs, group, early, grid;
-static std::vector<uint16_t> x, w;
-static End end_of_product;
 
-static void thread() {
-  const int a = Chosen::CONSUMERS * 64, b = Chosen::WIDTH;
-  const CUtensorMap of_x{x.data(), n, 1, inputs, Chosen::TURNED ? b : a, 1},
-      of_w{w.data(), outputs, 1, inputs, Chosen::TURNED ? a : b, 1};
-  linear_hopper<PLAN, End>(of_x, of_w, end_of_product, n, outputs, inputs,
-                           group, early);
-  if (!may_read[self->index]) fail("a thread that has not waited");
-  self->ended = true, --running, ++progress;
-  swapcontext(&self->context, &scheduler);
+// What the kernel before may still read and write.
+struct Bytes {
+  unsigned char* at;
+  std::vector<unsigned char> kept;
+};
+static std::vector<Bytes> of_previous;
+template <class T>
+static T* shared_with_previous(std::vector<T>& some) {
+  of_previous.push_back({(unsigned char*)some.data(),
+                         std::vector<unsigned char>(some.size() * sizeof(T))});
+  return some.data();
 }
-
-#include "run_blocks.hpp"
+static void previous_begins() {
+  for (Bytes& some : of_previous) {
+    std::memcpy(some.kept.data(), some.at, some.kept.size());
+    std::memset(some.at, 0xff, some.kept.size());
+  }
+}
+static void previous_ends() {
+  for (Bytes& some : of_previous)
+    std::memcpy(some.at, some.kept.data(), some.kept.size());
+}
 
 template <class T>
 static void write(const std::vector<T>& from) {
@@ -91,38 +47,53 @@ static void write(const std::vector<T>& from) {
 static std::vector<float> y, weight, squares, parts;
 static std::vector<uint16_t> h, out;
 
-static RowScale scale(int columns) {  // squares: n x columns, each a part
-  return {read(parts, (long)n * columns), columns, 1.0f / inputs, 1e-5f};
-}
 static void prepare(Store& end) {
-  y.assign((long)n * outputs, NAN), end = {y.data()};
+  y.assign((long)n * outputs, NAN);
+  end = {shared_with_previous(y)};
 }
 static void results(Store&) { write(y); }
 static void prepare(Add& end) {
-  read(y, (long)n * outputs), read(weight, outputs);
+  machine::read(y, (long)n * outputs), machine::read(weight, outputs);
   h.assign((long)n * outputs, 0x7fc0);
   squares.assign((long)n * ((outputs + Chosen::WIDTH - 1) / Chosen::WIDTH),
                  NAN);
-  end = {y.data(), weight.data(), (__nv_bfloat16*)h.data(), squares.data()};
+  end = {shared_with_previous(y), weight.data(),
+         (__nv_bfloat16*)shared_with_previous(h),
+         shared_with_previous(squares)};
 }
 static void results(Add&) { write(y), write(h), write(squares); }
 static void prepare(Gates& end) {
+  machine::read(parts, n * 3L);  // of the squares, n x 3
   out.assign((long)n * outputs / 2, 0x7fc0);
-  end = {(__nv_bfloat16*)out.data(), scale(3)};
+  end = {(__nv_bfloat16*)shared_with_previous(out),
+         {shared_with_previous(parts), 3, 1.0f / inputs, 1e-5f}};
 }
 static void results(Gates&) { write(out); }
 
 int main(int, char** arguments) {
   int* const numbers[] = {&n, &outputs, &inputs, &group, &early, &grid};
   for (int* number : numbers) *number = std::atoi(*++arguments);
-  dice.seed(std::atoi(*++arguments));
-  of_previous = read(x, (long)n * inputs), read(w, (long)outputs * inputs);
-  prepare(end_of_product);
-  grid_blocks = grid;
-  block_threads = 128 * Chosen::CONSUMERS + PRODUCERS<Chosen::WIDTH>;
-  for (first_block = 0; first_block < grid; ++first_block) {
-    std::memset(may_read, 0, sizeof may_read);
-    run_blocks(1);
+  machine::dice.seed(std::atoi(*++arguments));
+  std::vector<uint16_t> x, w;
+  machine::read(x, (long)n * inputs), machine::read(w, (long)outputs * inputs);
+  shared_with_previous(x);
+  End end;
+  prepare(end);
+  const int a = Chosen::CONSUMERS * 64, b = Chosen::WIDTH;
+  const auto of_x = map_of(x, n, inputs, Chosen::TURNED ? b : a),
+             of_w = map_of(w, outputs, inputs, Chosen::TURNED ? a : b);
+  machine::grid_blocks = grid;
+  machine::block_threads = 128 * Chosen::CONSUMERS + PRODUCERS<Chosen::WIDTH>;
+  machine::previous_ends = previous_ends;
+  int& first = machine::first_block;
+  for (first = 0; first < grid; ++first) {
+    previous_begins();
+    machine::run_blocks(1, [&] {
+      linear_hopper<PLAN, End>(of_x, of_w, end, n, outputs, inputs, group,
+                               early);
+      if (!machine::self->knows_previous)
+        machine::fail("a thread that has not waited");
+    });
   }
-  results(end_of_product);
+  results(end);
 }

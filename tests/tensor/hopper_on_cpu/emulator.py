@@ -1,4 +1,5 @@
-"""Kernels for Hopper on a CPU: their own text, compiled with the stand-ins of this folder for CUDA's words and PTX."""
+"""Kernels for Hopper on a CPU: their own text, in which PTX becomes C++ (ptx.py), with the headers of this folder for what CUDA
+and the instructions do (machine.hpp, ptx.hpp)."""
 
 import hashlib
 import re
@@ -10,70 +11,89 @@ from pathlib import Path
 
 import gpp
 import kept
+import ptx
 
 from cudatut.paths import examples_dir
 
 HERE = Path(__file__).parent
-SOURCE = examples_dir() / "tensor"
-_MEMORY = "extern __shared__ __align__(1024) unsigned char memory[];"
+_INCLUDE = re.compile(r'^#include (?:"(.+)"|<.+>).*\n', re.M)
+_STD = "-std=c++20"
 
 
-def piece(file: str, pattern: str) -> str:
-    """A function or struct of a file in examples/tensor, as it stands there; instructions.hpp has another `Descriptor`."""
-    found = re.search(pattern, (SOURCE / file).read_text(), re.S)
-    assert found, f"{file} has no {pattern}"
-    return found[0].replace("Descriptor", "Address")
+def with_headers(kernel: str) -> str:
+    """A kernel's file, by its place in examples/, with the text of its headers where it includes them, each once.
 
+    The headers of CUDA are left out.
+    """
+    seen = set()
 
-def region(file: str, *names: str) -> str:
-    """What stands between the marks of these names."""
-    marked = r"(?<=\[start:{0}\]\n).*?(?=// --8<-- \[end:{0}\])"
-    return "\n".join(piece(file, marked.format(name)) for name in names)
+    def text(path: Path) -> str:
+        if path in seen:
+            return ""
+        seen.add(path)
 
+        def included(found: re.Match) -> str:
+            if not found[1]:
+                return ""
+            beside = path.parent / found[1]
+            return text(beside if beside.is_file() else examples_dir() / found[1])
 
-def plain(text: str) -> str:
-    """Without includes and pragmas, since their text is in place; dynamic shared memory is the emulated block's."""
-    text = re.sub(r"^#(include|pragma once).*\n", "", text, flags=re.M)
-    assert text.count(_MEMORY) <= 1
-    return text.replace(_MEMORY, "unsigned char* const memory = dynamic_shared();")
-
-
-_STAND_INS = {  # for PTX within functions of attention_softmax.cuh
-    r'asm volatile\(\s*"\{ \.reg \.pred p;.*?@p st\.global\.v4.*?\);\n': "if (so) std::memcpy(to, w, 16);\n",
-    r'asm volatile\("" : "\+r"\(row\), "\+r"\(head\)\);': "",
-}
-
-
-def attention_headers(folder: Path) -> None:
-    """attention_*.cuh as the emulated kernels include them."""
-    softmax = (
-        (SOURCE / "attention_softmax.cuh").read_text().replace("<cuda_bf16.h>", '"machine.hpp"')
-    )
-    for name in (
-        "unsigned pack",
-        "float power_of_two",
-    ):  # those that are PTX; machine.hpp has others
-        softmax = re.sub(
-            rf"__device__ __forceinline__ {name}\(float [^{{]*\{{\n[^}}]*asm.*?\n\}}\n",
-            "",
-            softmax,
-            flags=re.S,
+        return _INCLUDE.sub(
+            included, path.read_text(encoding="utf-8").replace("#pragma once\n", "")
         )
-    for before, after in _STAND_INS.items():
-        softmax, count = re.subn(before, after, softmax, flags=re.S)
-        assert count == 1, before
-    (folder / "attention_softmax.cuh").write_text(softmax)
-    ring = piece("attention_tma.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};")
-    factor = piece("attention_wgmma.cuh", r"struct Factor.*?\n\};")
-    for name, text in (("tma", ring), ("wgmma", factor)):
-        header = f'#pragma once\n#include "instructions.hpp"\n{text}\n'
-        (folder / f"attention_{name}.cuh").write_text(header)
+
+    return text(examples_dir() / kernel)
 
 
-def compiled(folder: Path, program: Path, *defines: str) -> Path:
-    """The program of a .cpp file, which includes what the caller has written into `folder`."""
-    places = [f"-I{folder}", f"-I{HERE}", *(f"-D{one}" for one in defines)]
-    return gpp.compiled(program, "-O1", "-std=c++17", places=places)
+def _instructions() -> set[str]:
+    """Those for which ptx.hpp has a function."""
+    return set(re.findall(r"^inline \w+\s+(\w+)\(", (HERE / "ptx.hpp").read_text(), re.M))
+
+
+_DYNAMIC = re.compile(
+    r"extern __shared__ (?:__align__\((?P<align>\d+)\) )?unsigned char (?P<name>\w+)\[\];"
+)
+_STATIC = re.compile(r"__shared__ (?P<type>\w+(?:<[\w, ]+>)?) (?P<names>\w[^;=]*);")
+
+
+def in_cpp(text: str) -> str:
+    """The text of a kernel as C++ for the machine: shared memory is its, and so are the instructions."""
+
+    def of_block(found: re.Match) -> str:
+        names = (
+            re.match(r"(\w+)(.*)", one, re.S) for one in re.split(r",\s*(?=\w+\[)", found["names"])
+        )
+        return " ".join(
+            f"auto& {one[1]} = machine::static_shared<{found['type']}{one[2]}>();" for one in names
+        )
+
+    command = ["g++", "-E", "-P", _STD, "-D__CUDA_ARCH__=900", "-xc++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    text = ptx.translated(done.stdout, _instructions())
+    text = _DYNAMIC.sub(
+        lambda found: (
+            f"unsigned char* const {found['name']} = machine::dynamic_shared({found['align'] or 16});"
+        ),
+        text,
+    )
+    return _STATIC.sub(of_block, text)
+
+
+def built(
+    folder: Path,
+    program: Path,
+    kernel: str,
+    change: Callable[[str], str] = lambda text: text,
+    **defines: str | int,
+) -> Path:
+    """The program of a .cpp file that includes "kernel.hpp", which is this kernel and the machine that runs it.
+
+    folder: of its own. kernel: as with_headers takes it. change: of its text.
+    """
+    text = '#include "run_blocks.hpp"\n' + in_cpp(change(with_headers(kernel)))
+    (folder / "kernel.hpp").write_text(text, encoding="utf-8")
+    places = [f"-I{folder}", f"-I{HERE}", *(f"-D{name}={value}" for name, value in defines.items())]
+    return gpp.compiled(program, "-O1", _STD, places=places)
 
 
 @cache

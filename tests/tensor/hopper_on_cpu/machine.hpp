@@ -1,7 +1,8 @@
-// A block, or a cluster of up to four, as coroutines of one CPU thread: warp
+// A block, or a cluster of up to eight, as coroutines of one CPU thread: warp
 // after warp is taken at random and run until it waits for something. So a run
 // is one of many interleavings, given by a seed, and a deadlock is noticed.
-// CUDA's words for it.
+// cuda.hpp has CUDA's words for it, ptx.hpp what PTX does, run_blocks.hpp runs
+// it.
 #pragma once
 #include <ucontext.h>
 
@@ -11,37 +12,24 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <random>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-#define __device__
-#define __global__
-#define __forceinline__ inline
-#define __grid_constant__
-#define __launch_bounds__(...)
-#define __cluster_dims__(...)
-
-using std::max;
-using std::min;
-
-struct Index {
-  int x = 0;
-};
+namespace machine {
 
 struct Product {  // one wgmma that a thread has started
   float* d;
   int count;
   const unsigned* words;  // of factor A in registers, or null
   unsigned started_with[4];
-  uint64_t a, b;
+  uint64_t a, b;  // descriptors
   bool add;
   long number;
-  bool tf32 = false, e4m3 = false;
-  bool a_across = false, b_across = false;  // lines run across the depth
-  bool fp16 = false;                        // the factors, else bf16
+  enum Type { BF16, FP16, TF32, E4M3 } type;
+  bool a_across, b_across;  // lines run across the depth
 };
 
 struct InFlight {  // results that may not be touched yet
@@ -51,7 +39,7 @@ struct InFlight {  // results that may not be touched yet
 
 struct Thread {
   ucontext_t context;
-  std::vector<char> stack;
+  std::unique_ptr<char[]> stack;
   int block = 0, index = 0;
   bool ended = false;
   const char* waits_for = "";
@@ -60,6 +48,10 @@ struct Thread {
   std::map<float*, InFlight> in_flight;
   std::map<long, const unsigned*> words;
   long products = 0;
+  long stores = 0;         // groups of stores that it has closed
+  long arrived_at = 0;     // what its cluster had passed when it arrived
+  unsigned variables = 0;  // bytes of those in shared memory that it has met
+  bool knows_previous = false;  // it has waited for the kernels before
 };
 
 struct Meeting {  // of so many threads, again and again
@@ -73,17 +65,17 @@ inline ucontext_t scheduler;
 inline std::mt19937 dice;
 inline long progress;
 inline int block_threads, first_block, grid_blocks, running;
-constexpr int MOST_BLOCKS = 4;  // of a cluster
+constexpr int MOST_BLOCKS = 8;  // of a cluster
+constexpr int MOST_WARPS = 32;  // of a block
 inline bool ended[MOST_BLOCKS];
-inline Meeting of_warp[MOST_BLOCKS * 32], of_block[MOST_BLOCKS], of_cluster;
-inline Meeting turns[MOST_BLOCKS][16];
-inline uint32_t exchanged[MOST_BLOCKS * 32][32];
-alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][256 << 10];
-inline void (*each_turn)();  // what else happens now and then, or null
-
-#define threadIdx (Index{self->index})
-#define blockIdx (Index{first_block + self->block})
-#define gridDim (Index{grid_blocks})
+inline Meeting of_warp[MOST_BLOCKS * MOST_WARPS],
+    of_warpgroup[MOST_BLOCKS * MOST_WARPS / 4], of_block[MOST_BLOCKS],
+    of_cluster;
+inline Meeting named[MOST_BLOCKS][16];
+inline uint32_t exchanged[MOST_BLOCKS * MOST_WARPS][32];
+// Dynamic shared memory of each block, and its variables behind it.
+constexpr int DYNAMIC = 240 << 10, SHARED = 256 << 10;
+alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][SHARED];
 
 [[noreturn]] inline void fail(const char* what) {
   std::printf("%s\n", what);
@@ -92,7 +84,7 @@ inline void (*each_turn)();  // what else happens now and then, or null
 
 // The next `count` numbers of the input, and where they lie.
 template <class T>
-inline T* read(std::vector<T>& into, long count) {
+T* read(std::vector<T>& into, long count) {
   into.resize(count);
   if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
     fail("too little input");
@@ -115,21 +107,10 @@ inline void meet(Meeting& meeting, int count, const char* name) {
 }
 
 inline int lane() { return self->index % 32; }
-inline int warp() { return self->block * 32 + self->index / 32; }
+inline int warp() { return self->block * MOST_WARPS + self->index / 32; }
 inline void meet_warp() { meet(of_warp[warp()], 32, "its warp"); }
-inline void __syncwarp() { meet_warp(); }
-inline void __syncthreads() {
-  meet(of_block[self->block], block_threads, "__syncthreads");
-}
-
-inline void meet_cluster() {  // threads that have ended are not waited for
-  const long now = of_cluster.past;
-  ++of_cluster.arrived, ++progress;
-  while (of_cluster.past == now) {
-    if (of_cluster.arrived >= running)
-      of_cluster.arrived = 0, ++of_cluster.past, ++progress;
-    if (of_cluster.past == now) yield("its cluster");
-  }
+inline void meet_warpgroup() {
+  meet(of_warpgroup[warp() / 4], 128, "its warpgroup");
 }
 
 template <class T>
@@ -142,93 +123,44 @@ T from_lane(T value, int other) {
   return value;
 }
 
+// Shared memory. An address has the number of the block in its upper bits.
+inline unsigned address_of(const void* at) {
+  const long offset = (const unsigned char*)at - shared_memory[self->block];
+  if (offset < 0 || offset >= SHARED) fail("an address beside shared memory");
+  return self->block << 24 | offset;
+}
+inline int block_of(unsigned address) {
+  if (address >> 24 >= MOST_BLOCKS) fail("an address in no block");
+  return address >> 24;
+}
+inline unsigned offset_of(unsigned address) { return address & 0xffffff; }
+inline unsigned in_block(unsigned address, int block) {
+  return block << 24 | offset_of(address);
+}
+inline unsigned char* place(unsigned address) {
+  if (ended[block_of(address)]) fail("an access to a block that has ended");
+  return shared_memory[block_of(address)] + offset_of(address);
+}
+
+// Dynamic shared memory lies at a multiple of `align`, and of no more.
+inline unsigned char* dynamic_shared(int align) {
+  return shared_memory[self->block] + align % 1024;
+}
+
+// Variables in shared memory, in the order in which each thread meets them.
 template <class T>
-T __shfl_xor_sync(unsigned, T value, int mask) {
-  return from_lane(value, lane() ^ mask);
+T& static_shared() {
+  unsigned& at = self->variables;
+  at = (at + alignof(T) - 1) / alignof(T) * alignof(T);
+  unsigned char* const here = shared_memory[self->block] + DYNAMIC + at;
+  at += sizeof(T);
+  if (DYNAMIC + at > SHARED) fail("too many variables in shared memory");
+  return *reinterpret_cast<T*>(here);
 }
 
-template <class T>
-T __shfl_sync(unsigned, T value, int other) {
-  return from_lane(value, other);
-}
+// What the kernels before leave when they end, or null if they have ended
+// already. They end some time after this kernel has begun.
+inline std::function<void()> previous_ends;
+inline bool previous_runs;
 
-inline int __shfl_up_sync(unsigned, int value, int by) {
-  return from_lane(value, lane() < by ? lane() : lane() - by);
-}
-
-inline bool __any_sync(unsigned, bool value) {
-  bool any = false;
-  for (int i = 0; i < 32; ++i) any |= from_lane(unsigned(value), i) != 0;
-  return any;
-}
-
-inline int atomicAdd(int* at, int value) { return (*at += value) - value; }
-inline unsigned atomicInc(unsigned* at, unsigned most) {
-  const unsigned old = *at;
-  *at = old >= most ? 0 : old + 1;
-  return old;
-}
-inline unsigned atomicExch(unsigned* at, unsigned value) {
-  return std::exchange(*at, value);
-}
-inline unsigned atomicOr(unsigned* at, unsigned bits) {
-  return std::exchange(*at, *at | bits);
-}
-inline unsigned clock() { return 0; }
-
-struct __nv_bfloat16 {
-  uint16_t bits;
-};
-struct __half {
-  uint16_t bits;
-};
-
-struct uint4 {
-  unsigned x, y, z, w;
-};
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
-  return {x, y, z, w};
-}
-
-template <class To, class From>
-To bits_as(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-inline int __float_as_int(float x) { return bits_as<int>(x); }
-inline float __int_as_float(int x) { return bits_as<float>(x); }
-inline float widened(unsigned bf16) { return bits_as<float>(bf16 << 16); }
-inline unsigned rounded(float x) {
-  const uint32_t bits = bits_as<uint32_t>(x);
-  return std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-inline float widened_half(unsigned half) {
-  const int exponent = half >> 10 & 31, mantissa = half & 1023;
-  const float size = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                     : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
-                                    : std::ldexp(mantissa, -24);
-  return half & 0x8000 ? -size : size;
-}
-inline float __half2float(__half x) { return widened_half(x.bits); }
-inline unsigned rounded_half(float x) {
-  const float size = std::fabs(x);
-  if (std::isnan(x)) return 0x7fff;
-  const unsigned sign = std::signbit(x) ? 0x8000 : 0;
-  if (size >= 65520) return sign | 0x7c00;
-  const int exponent = size ? max(std::ilogb(size), -14) : -14;
-  const unsigned mantissa = std::nearbyint(std::ldexp(size, 10 - exponent));
-  return sign | mantissa + ((exponent + 14) << 10);
-}
-inline unsigned pack(float first, float second) {
-  return rounded(first) | rounded(second) << 16;
-}
-template <class Out>
-unsigned pack(float first, float second) {
-  if (std::is_same<Out, __half>::value)
-    return rounded_half(first) | rounded_half(second) << 16;
-  return pack(first, second);
-}
-inline float power_of_two(float x) { return std::exp2(x); }
-inline float __fdividef(float x, float y) { return x / y; }
+}  // namespace machine

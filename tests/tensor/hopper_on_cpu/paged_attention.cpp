@@ -4,19 +4,7 @@
 //   log-sum-exps
 // It ends with 2 and the reason if a block does what it must not, or waits for
 // ever.
-#include "machine.hpp"
-inline unsigned char* dynamic_shared();
-inline void begin_next() {}
-inline void wait_for_previous() {}
-inline void __threadfence() {}
-inline unsigned atomicAdd(unsigned* at, int value) {
-  return std::exchange(*at, *at + value);
-}
-#include "flash_hopper_paged.cu"
-
-inline unsigned char* dynamic_shared() {
-  return shared_memory[self->block] + 16;
-}
+#include "kernel.hpp"
 
 template <int D_, int CONSUMERS_, int BN, int STAGES, int Q_STAGES, int BLOCK_,
           bool PINGPONG>
@@ -24,47 +12,55 @@ struct Plan {
   static constexpr int D = D_, CONSUMERS = CONSUMERS_, BLOCK = BLOCK_;
 };
 using Chosen = Plan<PLAN>;
+using Bits = std::vector<uint16_t>;
 constexpr int D = Chosen::D, BLOCK = Chosen::BLOCK;
 
-static int tokens, heads, kv_heads, slots, sequences, rows, width, blocks;
-static unsigned drawn[2];
-static std::vector<uint16_t> q, keys, values;
-static std::vector<int> starts, lengths, tables, work;
-static std::vector<__nv_bfloat16> out;
-static std::vector<float> lse;
-
-static void thread() {
-  const CUtensorMap of_q{q.data(), tokens, heads, D, 64, D / 64},
-      of_k{keys.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1, false,
-           slots / BLOCK},
-      of_v{values.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1, false,
-           slots / BLOCK};
-  flash_hopper_paged<PLAN>(of_q, of_k, of_v, out.data(), heads * D, lse.data(),
-                           drawn, heads, kv_heads,
-                           1.44269504f / std::sqrt((float)D), rows, work.data(),
-                           starts.data(), lengths.data(), tables.data(), width);
-  self->ended = true, --running, ++progress;
-  swapcontext(&self->context, &scheduler);
+// The axes of copy_box: in the cache, a block has the place of a sequence, and
+// a part of 64 elements that of a head.
+static CUtensorMap map_of_cache(Bits& data, int blocks, int parts) {
+  return {data.data(),
+          2,
+          {64, BLOCK, 1, parts, blocks},
+          {64, BLOCK, 1, 1, 1},
+          {1, parts * 64L, 64, 64, BLOCK * parts * 64L}};
 }
 
-#include "run_blocks.hpp"
-
 int main(int, char** arguments) {
+  int tokens, heads, kv_heads, slots, sequences, rows, width, blocks;
   int* const numbers[] = {&tokens,    &heads, &kv_heads, &slots,
                           &sequences, &rows,  &width,    &blocks};
   for (int* number : numbers) *number = std::atoi(*++arguments);
-  dice.seed(std::atoi(*++arguments));
-  read(q, (long)tokens * heads * D);
-  read(keys, (long)slots * kv_heads * D);
-  read(values, (long)slots * kv_heads * D);
-  read(starts, sequences + 1), read(lengths, sequences);
-  read(tables, (long)sequences * width), read(work, 2 * rows);
-  out.assign(q.size(), {0x7fff}), lse.assign(q.size() / D, NAN);
-  grid_blocks = blocks, block_threads = 128 * (Chosen::CONSUMERS + 1);
+  machine::dice.seed(std::atoi(*++arguments));
+  Bits q, keys, values;
+  std::vector<int> starts, lengths, tables, work;
+  machine::read(q, (long)tokens * heads * D);
+  machine::read(keys, (long)slots * kv_heads * D);
+  machine::read(values, (long)slots * kv_heads * D);
+  machine::read(starts, sequences + 1), machine::read(lengths, sequences);
+  machine::read(tables, (long)sequences * width);
+  machine::read(work, 2 * rows);
+  unsigned drawn[2] = {};
+  Bits out(q.size(), 0x7fff);
+  std::vector<float> lse(q.size() / D, NAN);
+  const CUtensorMap of_q{q.data(),
+                         2,
+                         {64, tokens, D / 64, heads, 1},
+                         {64, 64, D / 64, 1, 1},
+                         {1, (long)heads * D, 64, D, 0}};
+  const auto of_k = map_of_cache(keys, slots / BLOCK, kv_heads * (D / 64)),
+             of_v = map_of_cache(values, slots / BLOCK, kv_heads * (D / 64));
+  machine::grid_blocks = blocks;
+  machine::block_threads = 128 * (Chosen::CONSUMERS + 1);
+  int& first = machine::first_block;
   for (int again = 0; again < 2; ++again)  // the counters are as they were
-    for (first_block = 0; first_block < grid_blocks; ++first_block)
-      run_blocks(1);
-  if (drawn[0] || drawn[1]) fail("the counters are not 0 again");
+    for (first = 0; first < blocks; ++first)
+      machine::run_blocks(1, [&] {
+        flash_hopper_paged<PLAN>(
+            of_q, of_k, of_v, (__nv_bfloat16*)out.data(), heads * D, lse.data(),
+            drawn, heads, kv_heads, 1.44269504f / std::sqrt((float)D), rows,
+            work.data(), starts.data(), lengths.data(), tables.data(), width);
+      });
+  if (drawn[0] || drawn[1]) machine::fail("the counters are not 0 again");
   std::fwrite(out.data(), 2, out.size(), stdout);
   std::fwrite(lse.data(), 4, lse.size(), stdout);
 }

@@ -1,25 +1,44 @@
-// The blocks of a cluster, as coroutines of `thread()`, until all have ended.
+// The blocks of a cluster, from `first_block` on, until all their threads have
+// ended.
 #pragma once
-static void run_blocks(int cluster) {
+#include "ptx.hpp"
+
+namespace machine {
+
+inline std::function<void()> kernel;  // what each thread does
+constexpr int STACK = 96 << 10;       // bytes of a thread
+
+inline void run_thread() {
+  kernel();
+  self->ended = true, --running, ++progress;
+  swapcontext(&self->context, &scheduler);
+}
+
+inline void run_blocks(int cluster, std::function<void()> what) {
   const int count = block_threads * cluster, warps = count / 32;
-  threads.assign(count, {});
+  kernel = std::move(what);
+  threads.clear(), threads.resize(count);
   std::memset(shared_memory, 0xff, sizeof shared_memory);
+  ptx::phases.clear();
   for (int b = 0; b < MOST_BLOCKS; ++b) {
-    phases[b].clear(), of_block[b] = {}, ended[b] = false;
-    for (Meeting& turn : turns[b]) turn = {};
+    of_block[b] = {}, ended[b] = false;
+    for (Meeting& meeting : named[b]) meeting = {};
   }
   for (Meeting& meeting : of_warp) meeting = {};
+  for (Meeting& meeting : of_warpgroup) meeting = {};
   of_cluster = {}, running = count;
+  previous_runs = (bool)previous_ends;
   for (int i = 0; i < count; ++i) {
     Thread& t = threads[i];
     t.block = i / block_threads, t.index = i % block_threads;
-    t.stack.resize(96 << 10);
+    t.stack.reset(new char[STACK]);
     getcontext(&t.context);
-    t.context.uc_stack.ss_sp = t.stack.data(),
-    t.context.uc_stack.ss_size = t.stack.size();
-    makecontext(&t.context, thread, 0);
+    t.context.uc_stack.ss_sp = t.stack.get();
+    t.context.uc_stack.ss_size = STACK;
+    makecontext(&t.context, run_thread, 0);
   }
   long before = -1, idle = 0;
+  const int rarely = dice() % 2 ? 12 : 200;  // stores are fast, or slow
   for (int slow = 0; running;) {
     if (dice() % 500 == 0)
       slow = dice() % (warps + 4);  // a warp that lags behind for a while
@@ -34,13 +53,18 @@ static void run_blocks(int cluster) {
       for (int i = 0; i < block_threads; ++i)
         ended[b] &= threads[b * block_threads + i].ended;
     }
-    if (!copies.empty() && dice() % 6 == 0) land(dice() % copies.size());
-    if (each_turn) each_turn();
+    if (!ptx::copies.empty() && dice() % 6 == 0) ptx::land_copy();
+    if (!ptx::stores.empty() && dice() % rarely == 0) ptx::land_store();
     idle = progress == before ? idle + 1 : 0, before = progress;
+    if (previous_runs && (idle > 300 || dice() % 2000 == 0))
+      previous_ends(), previous_runs = false, ++progress;
     if (idle > 100000) fail("deadlock");
   }
-  if (!copies.empty()) fail("copies are still under way");
+  if (!ptx::copies.empty()) fail("copies are still under way");
+  if (!ptx::stores.empty()) fail("a block ends before its stores have read");
   for (int b = 0; b < cluster; ++b)
-    for (const Meeting& turn : turns[b])
-      if (turn.arrived) fail("a turn is left over");
+    for (const Meeting& meeting : named[b])
+      if (meeting.arrived) fail("a turn is left over");
 }
+
+}  // namespace machine

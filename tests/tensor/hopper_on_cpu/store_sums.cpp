@@ -5,7 +5,7 @@
 // sector of 32 bytes.
 #include <set>
 
-#include "instructions.hpp"
+#include "run_blocks.hpp"
 
 struct uint2 {
   unsigned x, y;
@@ -13,28 +13,23 @@ struct uint2 {
   uint2& operator=(const uint2& from);  // a store
 };
 static uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-struct __nv_bfloat162 {
-  __nv_bfloat16 x, y;
-};
-static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
-  return {{(uint16_t)rounded(x)}, {(uint16_t)rounded(y)}};
-}
-
 static int stores[128];  // how many a thread has asked for
 
-#include "store_sums_text.hpp"
+#include "kernel.hpp"
 
 constexpr int BN = 64;
 constexpr uint16_t UNTOUCHED = 0x7fff;  // a NaN
 static int m, n, top, left;
-static std::vector<__nv_bfloat16> c;
+static std::vector<uint16_t> c;
 // By warp and by place among a thread's stores: bytes of C.
 static std::map<std::pair<int, int>, std::set<long>> stored;
 
 uint2& uint2::operator=(const uint2& from) {
   const long at = (char*)this - (char*)c.data();
-  if (at % 8 || at < 0 || at + 8 > 2 * (long)c.size()) fail("a store beside C");
-  const std::pair<int, int> key{self->index / 32, stores[self->index]++};
+  if (at % 8 || at < 0 || at + 8 > 2 * (long)c.size())
+    machine::fail("a store beside C");
+  const std::pair<int, int> key{machine::self->index / 32,
+                                stores[machine::self->index]++};
   for (int i = 0; i < 8; ++i) stored[key].insert(at + i);
   x = from.x, y = from.y;
   return *this;
@@ -44,35 +39,31 @@ static uint16_t bits_of(int row, int column) {  // a finite number
   return (row * 163 + column * 7 + 1) & 0x7eff;
 }
 
-static void thread() {
+static void store() {
   float sum[BN / 2];
   const int t = threadIdx.x;
   for (int i = 0; i < BN / 2; ++i)
     sum[i] = widened(bits_of(top + t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8,
                              left + i / 4 * 8 + t % 4 * 2 + i % 2));
-  store_sums(sum, c.data(), top, left, m, n);
-  self->ended = true, --running, ++progress;
-  swapcontext(&self->context, &scheduler);
+  store_sums(sum, (__nv_bfloat16*)c.data(), top, left, m, n);
 }
-
-#include "run_blocks.hpp"
 
 int main(int, char** arguments) {
   for (int* number : {&m, &n, &top, &left}) *number = std::atoi(*++arguments);
-  dice.seed(std::atoi(*++arguments));
-  c.assign((long)m * n, {UNTOUCHED});
-  grid_blocks = 1, block_threads = 128;
-  run_blocks(1);
+  machine::dice.seed(std::atoi(*++arguments));
+  c.assign((long)m * n, UNTOUCHED);
+  machine::grid_blocks = 1, machine::block_threads = 128;
+  machine::run_blocks(1, store);
   for (int row = 0; row < m; ++row)
     for (int column = 0; column < n; ++column) {
       const bool ours =
           row >= top && row < top + 64 && column >= left && column < left + BN;
       const uint16_t wanted = ours ? bits_of(row, column) : UNTOUCHED;
-      if (c[(long)row * n + column].bits != wanted) fail("results");
+      if (c[(long)row * n + column] != wanted) machine::fail("results");
     }
   if (n % 16) return 0;  // rows begin in the middle of a sector
   for (const auto& [key, bytes] : stored)
     for (long byte : bytes)
       for (int i = 0; i < 32; ++i)
-        if (!bytes.count(byte / 32 * 32 + i)) fail("half a sector");
+        if (!bytes.count(byte / 32 * 32 + i)) machine::fail("half a sector");
 }

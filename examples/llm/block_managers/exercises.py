@@ -1,0 +1,73 @@
+# ---
+# jupyter:
+#   cudatut:
+#     requires: sm_80
+#     exercises:
+#       1:
+#         title: {en: "What is left to compute?", zh: "还剩多少要算？"}
+#         level: easy
+#         minutes: 15
+#         task:
+#           en: >-
+#             `earlier` holds the tokens of all requests so far, every one of them computed and nothing
+#             evicted. Write `left_to_compute(prompt, earlier, size)`: the number of tokens of the prompt that a
+#             manager with blocks of `size` tokens still has to compute. Only whole blocks are found, and at
+#             least one token is always computed. The check compares random prompts with `PrefixBlocks`.
+#           zh: >-
+#             `earlier` 是此前所有请求的词元，全部算过，也没有块被淘汰。写出 `left_to_compute(prompt, earlier, size)`：块大小为
+#             `size` 时，这个提示还有多少词元要算。只能找到整块，而且至少要算一个词元。检查程序用随机的提示与
+#             `PrefixBlocks` 比较。
+#         fails: "tokens left"
+#       2:
+#         title: {en: "Write the allocator", zh: "写出分配器"}
+#         level: medium
+#         minutes: 35
+#         task:
+#           en: >-
+#             The allocator below does not share blocks correctly: after a fork two tables name the same blocks,
+#             and the request that leaves first frees them while the other one still holds them. Add reference counts and copy-on-write. `grow` makes
+#             room for tokens up to `length` - 1, of which those from the old length on will be written, and
+#             returns the blocks to be copied first, as pairs (from, to); it raises `MemoryError` and changes
+#             nothing if there are too few free blocks. The check runs 300 random sequences of operations, reads every token of every
+#             request after each operation, and counts the free blocks at the end.
+#           zh: >-
+#             下面的分配器不能正确共享：分叉之后两张块表写着同样的块，先离开的请求会释放这些块，而另一个请求还占着它们。请加上引用计数和写时复制。`grow`
+#             为直到 `length` - 1 的词元准备位置，从原来的长度起的那些将被写入；它返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
+#             抛出 `MemoryError`，并且什么都不改变。检查程序运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
+#             空闲块。
+#         fails: "sequences"
+# ---
+# %% stub-1
+def left_to_compute(prompt, earlier, size):
+    """Tokens of the prompt that have to be computed."""
+    return len(prompt)  # yours: some have been computed before
+
+
+# %% stub-2
+class Allocator:
+    """Blocks of `size` tokens for requests that can be forked."""
+
+    def __init__(self, count, size):
+        self.size = size
+        self.free = list(range(count))
+        self.tables, self.lengths = {}, {}
+
+    def begin(self, name):
+        self.tables[name], self.lengths[name] = [], 0
+
+    def grow(self, name, length):
+        table = self.tables[name]
+        new = -(-length // self.size) - len(table)
+        if new > len(self.free):
+            raise MemoryError
+        table += [self.free.pop() for _ in range(new)]
+        self.lengths[name] = length
+        return []  # yours: copies
+
+    def fork(self, parent, child):
+        self.tables[child] = list(self.tables[parent])  # yours: count
+        self.lengths[child] = self.lengths[parent]
+
+    def release(self, name):
+        self.free += self.tables.pop(name)  # yours: only what nobody holds
+        del self.lengths[name]

@@ -1,0 +1,65 @@
+// Softmax of rows that are too long for the registers of one SM: the blocks of
+// a cluster share a row, and read it once.
+// requires: sm_90
+#include "ptx/cluster.cuh"
+#include "softmax.cuh"
+
+// As softmax_fused of softmax.cu, with its arguments, but a cluster has each
+// row. Grid: BLOCKS blocks for each row. The order of a sum depends on width,
+// VEC, THREADS and BLOCKS alone.
+//
+// T, U: types of the elements of x and of out.
+// VEC: elements that one load brings.
+// THREADS: threads of a block.
+// PER: vectors of a thread; BLOCKS * THREADS * PER * VEC is at least width.
+// BLOCKS: blocks of the cluster, a power of 2 of at most 8.
+//
+// With 512 threads of 64 registers an SM has room for two blocks: while one
+// waits for its cluster, the other loads.
+// --8<-- [start:kernel]
+template <typename T, typename U, int VEC, int THREADS, int PER, int BLOCKS>
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
+    __launch_bounds__(THREADS, THREADS > 512 ? 1 : 2)
+        softmax_cluster(const T* x, long long x_stride, U* out,
+                        long long out_stride, int width, float scale,
+                        int queries, const int* lengths) {
+  constexpr int LANES = BLOCKS * THREADS;  // threads of a row
+  __shared__ float slots[2][32];
+  __shared__ float2 part;
+  // Blocks with neighboring numbers are a cluster.
+  const long long row = blockIdx.x / BLOCKS;
+  const int first = (blockIdx.x % BLOCKS * THREADS + threadIdx.x) * VEC;
+  const int seen = columns_seen(row, width, queries, lengths) - first;
+  const float log2_e = scale * LOG2_E;
+  Vector<T, VEC> v[PER];
+  load_share<LANES>(v, x + row * x_stride + first, seen);
+  hide<LANES>(v, seen);
+  // Largest number and sum of this block's part of the row.
+  float largest = over_row<THREADS>(largest_of(v), slots[0], Largest());
+  keep_packed(v);
+  float sum = over_row<THREADS>(sum_of(v, largest, log2_e), slots[1], Sum());
+  keep_packed(v);
+  if (threadIdx.x == 0) part = make_float2(largest, sum);
+  arrive();
+  wait_for_cluster();
+  // Then those of the row: every BLOCKS lanes of a warp read the pairs of all
+  // blocks, one each, and join them.
+  const float2 pair = load_pair(in_block(&part, threadIdx.x % BLOCKS));
+  largest = over_row<BLOCKS>(pair.x, nullptr, Largest());
+  sum =
+      over_row<BLOCKS>(pair.y * power(pair.x, largest, log2_e), nullptr, Sum());
+  arrive();
+  store_shares<LANES>(out + row * out_stride + first, width - first, v, largest,
+                      log2_e, inverse(sum));
+  // No block ends while another reads from its shared memory.
+  wait_for_cluster();
+}
+// --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance softmax_cluster<float,float,4,512,6,4>
+// @instance softmax_cluster<float,float,4,512,8,8>
+// @instance softmax_cluster<float,float,4,1024,8,8>
+// @instance softmax_cluster<float,__nv_bfloat16,1,1024,32,8>
+// @instance softmax_cluster<__nv_bfloat16,__nv_bfloat16,8,512,4,8>
+// @instance softmax_cluster<__nv_bfloat16,float,1,512,32,8>

@@ -1,0 +1,90 @@
+// Rung 10: as many blocks as the GPU runs at a time; each computes one tile
+// after the other, in an order that suits the L2 cache. The producer goes on to
+// the next tile while the consumers store the last.
+//
+//   Shared           what lies in shared memory
+//   gemm_persistent  the kernel
+//
+// @rung 90 kernel=gemm_persistent<4,16> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=1
+// requires: sm_90a
+#include "hopper/order.cuh"
+#include "products.cuh"
+#include "ptx/tma.cuh"
+
+constexpr int BM = 128, BN = 256;
+
+// STAGES: stages in the ring, at least 2.
+template <int STAGES>
+struct Shared {
+  unsigned char a[STAGES][BM / 64 * BOX], b[STAGES][BN / 64 * BOX];
+  Barrier full[STAGES], empty[STAGES];
+};
+
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
+// m x n; k and n are multiples of 8. A and B come as maps with boxes of BM x 64
+// and 64 x 64. Grid: as many blocks as there are SMs, or tiles if these are
+// fewer. Tiles are BM x BN. Dynamic shared memory: Shared. GROUP: tiles below
+// each other in the order.
+// --8<-- [start:kernel]
+template <int STAGES, int GROUP>
+__global__ void __launch_bounds__(384, 1)
+    gemm_persistent(const __grid_constant__ CUtensorMap A,
+                    const __grid_constant__ CUtensorMap B,
+                    __nv_bfloat16* __restrict__ C, int m, int n, int k) {
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Shared<STAGES>& s = *reinterpret_cast<Shared<STAGES>*>(memory);
+  const int tile_rows = (m + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;
+  const int tiles = tile_rows * tile_columns, steps = (k + BK - 1) / BK;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < STAGES; ++i) init(&s.full[i], 1), init(&s.empty[i], 2);
+    fence_init();
+  }
+  __syncthreads();
+
+  Ring<STAGES> ring;  // goes on from tile to tile
+  // --8<-- [start:producer]
+  if (threadIdx.x < 128) {
+    give_registers_back<40>();
+    if (threadIdx.x != 0) return;
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+      const int2 place = place_of(tile, GROUP, tile_rows, tile_columns);
+      const int top = place.y * BM, left = place.x * BN;
+      for (int step = 0; step < steps; ++step, ring.advance()) {
+        const int i = ring.stage;
+        wait(&s.empty[i], ring.parity ^ 1);
+        arrive_and_expect(&s.full[i], sizeof s.a[0] + sizeof s.b[0]);
+        copy_box(s.a[i], A, top, step * BK, &s.full[i]);
+#pragma unroll
+        for (int box = 0; box < BN / 64; ++box)
+          copy_box(s.b[i] + box * BOX, B, step * BK, left + box * 64,
+                   &s.full[i]);
+      }
+    }
+    // --8<-- [end:producer]
+  } else {
+    take_registers<232>();
+    // --8<-- [start:consumer]
+    const int consumer = threadIdx.x / 128 - 1;
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+      const int2 place = place_of(tile, GROUP, tile_rows, tile_columns);
+      float sum[BN / 2];
+      int before = 0;
+      for (int step = 0; step < steps; ++step, ring.advance()) {
+        const int i = ring.stage;
+        wait(&s.full[i], ring.parity);
+        multiply_stage(sum, shared_address(s.a[i] + consumer * BOX),
+                       shared_address(s.b[i]), step > 0);
+        wait_for_products<1>();
+        if (step > 0 && threadIdx.x % 128 == 0) arrive(&s.empty[before]);
+        before = i;
+      }
+      wait_for_products<0>();
+      // The next tile needs the last stage, too.
+      if (threadIdx.x % 128 == 0) arrive(&s.empty[before]);
+      store_sums(sum, C, place.y * BM + consumer * 64, place.x * BN, m, n);
+    }
+    // --8<-- [end:consumer]
+  }
+}
+// --8<-- [end:kernel]

@@ -1,0 +1,16 @@
+"""Both tables of launchers."""
+
+import llm_launchers
+import product_launchers
+from launcher_cases import Case
+
+# How the names of those begin whose kernels are Hopper's.
+NEEDS_HOPPER = (
+    *("gemm,", "gemm with", "tf32", "fp8", "grouped", "a list", "stored", "added", "gated"),
+    *("flash_hopper", "softmax, cluster", "linear, {'add': True, 'split'"),
+)
+
+
+def cases(n: int) -> dict[str, Case]:
+    """By name, with n rows."""
+    return llm_launchers.cases(n) | product_launchers.cases(n)
