@@ -14,7 +14,7 @@
 #             and a wait for parity 1 on a new barrier returns at once. The check plays both parts on the CPU.
 #           zh: >-
 #             写出 `waits(step, stages)`：第 `step` 步（从 0 数起）用哪个阶段，消费者等 `full` 时用哪个奇偶，生产者等 `empty`
-#             时用哪个奇偶。屏障从相位 0 开始；在新屏障上等奇偶 1 会立即返回。检查程序在 CPU 上扮演双方。
+#             时用哪个奇偶。屏障从相位 0 开始；在新屏障上等奇偶 1 会立即返回。检查程序在 CPU 上模拟双方。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "A third consumer", zh: "第三个消费者"}
