@@ -15,9 +15,9 @@
 #             and 32 neighbors in this order form a warp. Predict the order of the times before you run the check: it
 #             compares your numbers and then times the four shapes.
 #           zh: >-
-#             kernel by_row 处理一幅图像，对奇数行和偶数行做不同的处理。64 x 4、32 x 8、16 x 16、8 x 32 个线程的线程块覆盖的像素一样多。
+#             kernel by_row 处理一幅图像，奇数行与偶数行的处理方式不同。线程块有 64 x 4、32 x 8、16 x 16、8 x 32 四种形状，覆盖的像素相同。
 #             请写出 most_sides(width, height)：width x height 个线程的线程块里，一个线程束最多走几个分支，1 或 2。
-#             线程先沿 x 方向编号，按这个次序每 32 个组成一个线程束。运行之前先预测时间的先后次序：检查程序先核对你给出的数，
+#             线程先沿 x 方向编号，按这个次序每 32 个组成一个线程束。运行之前先预测哪种形状快、哪种慢：检查程序先核对你给出的数，
 #             再给这四种形状计时。
 #         fails: "sides"
 #       2:
@@ -36,7 +36,7 @@
 #             每个线程有 32 个任务，每个任务要转 1 到 64 圈，每圈 WORK 次 FMA。在 kernel nested 里，线程束的各个 lane
 #             每做完一个任务就要互相等待。请写出 flattened，只用一个循环，哪个 lane 做完一个任务，就立刻取下一个任务。
 #             线程 t 的任务 k 在 x[k * n + t]，圈数在 count[k * n + t]。运行之前先想一想：两者相比，哪个的线程束转的圈数少？
-#             只比圈数，漏掉了哪一项代价？检查程序先核对结果，再用短的圈（32 次 FMA）和长的圈（256 次）给两者计时。
+#             只比圈数，漏掉了哪一项代价？检查程序先核对结果，再在每圈较短（32 次 FMA）和较长（256 次）时给两者计时。
 #         fails: "never written"
 # ---
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Reading vLLM today: claims", zh: "读今天的 vLLM：论断"}
+#     title: {en: "Reading vLLM today: claims", zh: "读今天的 vLLM：有关说法"}
 #     requires: sm_80
 #     extra: llm
 #     alone: false

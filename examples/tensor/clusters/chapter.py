@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Clusters and the last few per cent", zh: "线程块集群与最后的百分之几"}
+#     title: {en: "Clusters and the last few per cent", zh: "线程块集群与最后几个百分点"}
 #     requires: sm_90a
 #     timeout_s: 300
 #     sizes:
