@@ -12,8 +12,8 @@
 #             Complete the kernel so that its one thread prints ten lines, from "1 1" to "10 100": a number
 #             and its square. The check runs your kernel in a program of its own and compares all lines.
 #           zh: >-
-#             补全 kernel，让它唯一的线程打印十行，从 "1 1" 到 "10 100"：每行是一个数和它的平方。
-#             检查程序会在另一个程序里运行你的 kernel，逐行比较。
+#             补全 kernel，让唯一的那个线程打印十行，从 "1 1" 到 "10 100"：每行是一个数和它的平方。
+#             检查程序会另起一个程序来运行你的 kernel，逐行比较。
 #         fails: "check lines"
 #       2:
 #         title: {en: "The line that never arrives", zh: "始终没有出现的那一行"}
@@ -38,8 +38,8 @@
 #             lost. Make the buffer larger before the launch: `cuda.Context.set_limit(limit, size)`, with the
 #             limit `cuda.limit.PRINTF_FIFO_SIZE` and the size in bytes. A line may need a few hundred bytes.
 #           zh: >-
-#             这次启动有 65,536 个线程，每个打印一行。kernel 打印的内容先写入一个大小固定的缓冲区。这么多行来得太快，
-#             主机来不及取走，所以会丢失一部分。请在启动之前把缓冲区调大：`cuda.Context.set_limit(limit, size)`，
+#             这次启动有 65,536 个线程，每个打印一行。kernel 打印的内容先写入一个大小固定的缓冲区。这么多行一下子写进来，
+#             主机来不及取走，就会丢失一部分。请在启动之前把缓冲区调大：`cuda.Context.set_limit(limit, size)`，
 #             其中 limit 取 `cuda.limit.PRINTF_FIFO_SIZE`，size 以字节为单位。一行可能要占几百字节。
 #         fails: "check lines"
 # ---
