@@ -13,7 +13,7 @@
 #             with no block more than needed. For `n = 0` it returns `None`, because a launch of 0 blocks is refused.
 #             The check adds two vectors of each length in `LENGTHS` with your grid and block.
 #           zh: >-
-#             补全 `launch_shape`：为 `n` 个元素返回网格和线程块的大小，每个元素一个线程，线程块一个也不多。
+#             补全 `launch_shape`：为 `n` 个元素返回网格和线程块的大小，每个元素一个线程，线程块一个也不能多。
 #             `n` 为 0 时返回 `None`，因为 0 个线程块的启动会被拒绝。检查程序会用你返回的大小，
 #             对 `LENGTHS` 中的每个长度做一次向量加法。
 #         fails: "check blocks, n = 1"
