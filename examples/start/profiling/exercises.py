@@ -30,7 +30,7 @@
 #             The check measures both by themselves, and your times must agree with that to 30 %.
 #           zh: >-
 #             `split_ms` 先启动 kernel，再复制它的结果，返回两个时间（毫秒）：kernel 的和复制的。
-#             现在 kernel 的时间算到了复制上，请改正。检查程序会单独测量两者，你的结果与它相差不能超过 30%。
+#             现在 kernel 的时间算到了复制上，请改正。检查程序会分别单独测量两者，你的结果与之相差不能超过 30%。
 #         fails: "kernel and copy"
 # ---
 # %% stub-1
