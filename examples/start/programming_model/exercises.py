@@ -32,7 +32,7 @@
 #             what was measured beside it.
 #           zh: >-
 #             三个 kernel 依次计算 `t = a * x + b`、`u = t * t`、`z = u + x`，各自从内存读全部输入，把结果写回内存。
-#             请写一个直接由 `x` 算出 `z` 的 kernel。它们都是访存受限的：数一数每个元素要搬运多少字节，
+#             请写一个直接由 `x` 算出 `z` 的 kernel。这几个 kernel 都访存受限：数一数每个元素要搬运多少字节，
 #             由此算出三个 kernel 的总时间与你的 kernel 的时间之比，填入 `predicted`。检查程序要求这个比值的误差不超过 1%，
 #             并把实测的比值打印在旁边。
 #         fails: "were never written"
