@@ -47,8 +47,8 @@
 #             middle and the last 2000 bytes. It needs 4.3 GB of GPU memory. How
 #             many blocks of 256 threads are that, and is such a grid allowed?
 #           zh: >-
-#             写 `invert`，对一个有 2147483655 字节（比 2^31 多 7）的数组计算
-#             `out[i] = 255 - in[i]`。检查程序看最前面、中间和最后面的各 2000 字节，需要
+#             写 `invert`：数组有 2147483655 字节，比 2^31 多 7，要求
+#             `out[i] = 255 - in[i]`。检查程序只看最前面、中间和最后面各 2000 字节，需要
 #             4.3 GB 显存。每块 256 个线程，一共要多少个线程块？这样的网格允许吗？
 #         fails: "never written"
 # ---
