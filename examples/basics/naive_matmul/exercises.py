@@ -16,8 +16,8 @@
 #             from the number of lanes that a warp of a 2 x 2 block has in use.
 #           zh: >-
 #             写 `launch_shape(m, n, edge)`：返回网格和线程块，用 edge × edge 的线程块
-#             盖住 m 行 n 列的 C。检查程序先用 2 × 2 到 32 × 32 的线程块乘几组不整齐的
-#             矩阵，再在边长 1024 上计时。2 × 2 的线程块里，一个线程束用到几个 lane？
+#             盖住 m 行 n 列的 C。检查程序先用 2 × 2 到 32 × 32 的线程块计算几组尺寸不
+#             规整的矩阵，再在边长 1024 上计时。2 × 2 的线程块里，一个线程束用到几个 lane？
 #             由此预测，2 × 2 的用时是 16 × 16 的几倍。
 #         fails: "never written"
 #       2:
