@@ -14,7 +14,7 @@
 #             words change places in shared memory. Where does the barrier go? The check uses several lengths.
 #           zh: >-
 #             每个线程块有 256 个线程，负责 x 中的 256 个字，把它们逆序写到 out 的相同位置；最后一个线程块有几个字就逆序几个。
-#             每个线程都按自己的下标读 x、写 out，由共享内存完成换位。屏障应该放在哪里？检查程序会用几种长度的数组来比较。
+#             每个线程都按自己的下标读 x、写 out，换位在共享内存里完成。屏障应该放在哪里？检查程序会用几种长度的数组来比较。
 #         fails: "never written"
 #       2:
 #         title: {en: "A transpose, coalesced on both sides", zh: "两边都合并的转置"}
@@ -26,7 +26,7 @@
 #             both touch 4 sectors per request. The rows of the tile have 33 words: a later chapter explains why that is
 #             faster. The check transposes matrices of odd shapes and times the kernel beside a copy.
 #           zh: >-
-#             让 32 x 8 个线程的线程块把 32 x 32 个字的分块经由共享内存转手，使读和写每次请求都只碰到 4 个扇区。
+#             让 32 x 8 个线程的线程块经由共享内存搬运 32 x 32 个字的分块，读和写的每次请求都只碰到 4 个扇区。
 #             分块的每行声明为 33 个字：后面有一章会解释为什么这样更快。
 #             检查程序先转置各种大小的矩阵，再把它与复制放在一起计时。
 #         fails: "never written"
