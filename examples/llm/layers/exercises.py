@@ -13,7 +13,7 @@
 #             RoPE in neighbors: in each head, row i becomes row 2i and row i + d/2 becomes row 2i + 1. The check
 #             compares the scores of both.
 #           zh: >-
-#             `to_pairs` 得到 Q 或 K 的权重 [heads * d, inputs]，它们用于按两半旋转的 RoPE；请返回用于相邻成对旋转的权重：
+#             传给 `to_pairs` 的是 Q 或 K 的权重 [heads * d, inputs]，适用于按两半旋转的 RoPE；请返回适用于相邻成对旋转的权重：
 #             在每个头里，第 i 行变成第 2i 行，第 i + d/2 行变成第 2i + 1 行。检查程序比较两者的分数。
 #         fails: "scores"
 #       2:
@@ -26,7 +26,7 @@
 #             has (count, mean, sum of squared differences to that mean). `join` returns the same of both parts
 #             together. The check cuts rows with a mean of 10,000 at random places; some parts are empty.
 #           zh: >-
-#             只读一遍的行，没有第二遍去求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
+#             一行如果只读一遍，就没有第二遍去求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
 #             返回两部分合在一起的这三个数。检查程序把均值为 10,000 的行从随机的位置切开，有的部分是空的。
 #         fails: "squares"
 #       3:
