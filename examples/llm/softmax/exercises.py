@@ -14,7 +14,7 @@
 #             also for large numbers and for numbers that lie far apart.
 #           zh: >-
 #             用 NumPy 为 x 的每一行写出 `log_softmax`，并保持 x 的类型。
-#             先求 softmax 再取对数是不够的：份额可能小到这种类型表示不了，它的对数却不会。检查程序与 float64 的结果比较，
+#             不能先求 softmax 再取对数：份额可能小到这种类型表示不了，份额的对数却不会。检查程序与 float64 的结果比较，
 #             其中有数值很大的行，也有各数相差很远的行。
 #         fails: "log_softmax"
 #       2:
@@ -43,7 +43,7 @@
 #             compares with NumPy.
 #           zh: >-
 #             编写 `softmax_warp`：一个 32 线程的线程块处理一行，共 `width` 个 float，长度任意。每个 lane 走遍第 lane、
-#             lane + 32……列，维护自己的最大值与总和；然后各 lane 用洗牌把它们合并，第二遍写出份额。有的 lane 可能一列也没有。
+#             lane + 32……列，维护自己的最大值与总和；然后各 lane 用洗牌合并各自的结果，第二遍写出份额。有的 lane 可能一列也没有。
 #             检查程序与 NumPy 比较。
 #         fails: "softmax_warp"
 # ---
