@@ -30,7 +30,7 @@
 #             a lane have two modes of 2 for the sums, and three for A. No GPU and no package is needed.
 #           zh: >-
 #             用布局描述 `mma.sync` m16n8k16 里各个 lane 持有哪些元素。`SUMS` 把（lane，值）对应到 16 × 8 累加值里的位置，`FACTOR`
-#             对应到 16 × 16 的操作数 A 里的位置；两者都逐列编号，即第 c 列第 r 行的位置是 r + 16 * c。它们各是一对形状与步长，写法与
+#             对应到 16 × 16 的操作数 A 里的位置；两者都逐列编号，即第 c 列第 r 行的位置是 r + 16 * c。两者各写成一对形状与步长，写法与
 #             `offset` 的参数相同。lane 有两个模，大小为 4 和 8；一个 lane 的值，在累加值里有两个大小为 2 的模，在 A 里有三个。
 #             不需要 GPU，也不需要任何软件包。
 #         fails: "are wrong"
