@@ -13,7 +13,7 @@
 #             and the number of the register that hold the score in a row and a column. The check looks at all of them.
 #           zh: >-
 #             一个线程束组有 64 x 128 个分数，每个 lane 持有 64 个，即 s[0] 到 s[63]。给定行和列，返回分数所在的
-#             线程束（0 到 3）、lane 和寄存器的编号。检查程序会看全部分数。
+#             线程束（0 到 3）、lane 和寄存器的编号。检查程序会核对全部分数。
 #         fails: "warp, lane and register"
 #       2:
 #         title: {en: "Which phase?", zh: "等哪个相位？"}
@@ -40,7 +40,7 @@
 #             at most 1 % more steps than a block has on average.
 #           zh: >-
 #             带因果掩码时，一个头的第 i 块查询需要 i + 1 步。共 32 个头，各有 64 块。返回全部（头，块）的列表，
-#             顺序就是 132 个线程块领取它们的顺序。最后结束的线程块所用的步数，最多只能比平均多 1%。
+#             按 132 个线程块领取的次序排列。最后结束的线程块所用的步数，最多只能比平均多 1%。
 #         fails: "steps of the last block"
 # ---
 # %% stub-1
