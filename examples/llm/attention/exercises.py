@@ -14,7 +14,7 @@
 #             number of queries that fits, of all heads together in one launch, at most n, and the bytes that
 #             all parts together write and read. Does it save bytes?
 #           zh: >-
-#             所有查询的分数和权重不必同时在显存里，一次只放一部分行就够了。留给它们的是 `memory` 个字节，一个分数 4 字节，
+#             所有查询的分数和权重不必同时放在显存里，一次只放一部分行就够了。可用的空间是 `memory` 个字节，一个分数 4 字节，
 #             一个权重 2 字节。返回一次最多能算几个查询（一次启动包括所有的头，最多 n 个），以及各部分合起来一共写入和读出多少字节。
 #             这样能省下字节吗？
 #         fails: "are wrong"
@@ -29,7 +29,7 @@
 #             n - m + i and sees the keys up to there. The check makes sure that no other tile is left out.
 #           zh: >-
 #             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读它们。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
-#             第 i 个查询的位置是 n - m + i，它看得见到该位置为止的键。检查程序会确认没有跳过别的分块。
+#             第 i 个查询的位置是 n - m + i，看得见到这个位置为止的键。检查程序会确认没有跳过别的分块。
 #         fails: "are wrong"
 # ---
 # %% stub-1
