@@ -13,7 +13,7 @@
 #             int array. table: the numbers of its blocks. Block b begins at slot b * block_size. No loop is needed.
 #           zh: >-
 #             `slots(table, block_size, start, stop)` 返回一个序列的词元 start 到 stop - 1 所在的槽位，int 数组。
-#             table 是它各块的编号；第 b 块从槽位 b * block_size 开始。不需要循环。
+#             table 是序列各块的编号；第 b 块从槽位 b * block_size 开始。不需要循环。
 #         fails: "slots"
 #       2:
 #         title: {en: "Which block size?", zh: "块取多大？"}
