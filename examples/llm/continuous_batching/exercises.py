@@ -14,8 +14,8 @@
 #             `steps_to_first_token(prompt, decoding, budget)`: in which step, counted from 1, is its first token
 #             sampled? The check asks the scheduler.
 #           zh: >-
-#             一直有 `decoding` 个请求在解码，每个在每一步的预算里占一个词元。一个提示有 `prompt` 个词元的新请求加入，用剩下的预算。写出
-#             `steps_to_first_token(prompt, decoding, budget)`：它的首个词元在第几步采样（从 1 数起）？检查程序会与调度器比较。
+#             一直有 `decoding` 个请求在解码，每个在每一步的预算里占一个词元。新请求的提示有 `prompt` 个词元，加入后用剩下的预算。写出
+#             `steps_to_first_token(prompt, decoding, budget)`：新请求的首个词元在第几步采样（从 1 数起）？检查程序会与调度器比较。
 #         fails: "step of the first token"
 #       2:
 #         title: {en: "Find the bug in this scheduler", zh: "找出这个调度器里的错误"}
