@@ -30,12 +30,12 @@
 #             of the table. Write best_block(registers, shared): the best occupancy that any block of whole warps reaches,
 #             and the fewest threads per block that reach it. registers is per thread, shared is per block in bytes. The
 #             check asks the driver about all 32 block sizes, then runs the kernel with your block. Work the answer out
-#             by hand for an H100 first.
+#             by hand for an H200 first.
 #           zh: >-
 #             look_up 的每个线程块先把一张 24 KiB 的表复制到共享内存，所以线程块小了，SM 就会被一份份相同的表占满。
 #             请写出 best_block(registers, shared)：由整数个线程束组成的线程块能达到的最高占用率，以及达到它的最少线程数。
 #             registers 是每个线程的寄存器数，shared 是每个线程块的共享内存字节数。检查程序向驱动询问全部 32 种大小，
-#             再用你给出的线程块运行 kernel。请先为 H100 手算一次答案。
+#             再用你给出的线程块运行 kernel。请先为 H200 手算一次答案。
 #         fails: "best occupancy"
 # ---
 

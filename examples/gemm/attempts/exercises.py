@@ -15,7 +15,7 @@
 #           zh: >-
 #             写出 `most_registers(config)`：`config.blocks` 个线程块共享一个 SM 的 65,536 个寄存器，每块
 #             `config.threads` 个线程，每个线程最多能有几个寄存器？个数是 8 的倍数，最多 255。放四个线程块，你预计会
-#             怎样？实测见下面的折叠部分。
+#             怎样？实测见下面的折叠栏。
 #         fails: "64 x 128, blocks = 3"
 #       2:
 #         title: {en: "An instance of your own", zh: "自己选一个实例"}

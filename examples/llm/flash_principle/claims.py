@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "FlashAttention, the principle: claims", zh: "FlashAttention 原理：论断"}
+#     title: {en: "FlashAttention, the principle: claims", zh: "FlashAttention 原理：有关说法"}
 #     requires: sm_75
 #     extra: llm
 #     alone: false
