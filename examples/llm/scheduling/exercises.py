@@ -28,7 +28,7 @@
 #             blocks it works. With few blocks somebody is admitted without room, or requests never end. Find the
 #             two mistakes and mend them.
 #           zh: >-
-#             `Impatient` 把我们的调度器的两个方法各改了一处。块充裕时它工作正常；块紧张时，有的请求没有地方也被
+#             `Impatient` 把我们的调度器的两个方法各改了一处。块充裕时一切正常；块紧张时，有的请求没有地方放也被
 #             接纳，有的请求永远结束不了。请找出这两处错误并改正。
 #         fails: "(without room|is preempted)"
 #       3:
@@ -43,8 +43,8 @@
 #             lives. A request of n tokens, prompt and answer, shall count as if it had arrived n * 1 ms later than
 #             it did. So a short one overtakes a long one only if it comes soon enough. Equal ones go by number.
 #           zh: >-
-#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，它与 `scheduler.POLICIES`
-#             里的键一样：小的先来，并且在请求结束之前不能改变。提示与回答共 n 个词元的请求，按比实际晚到
+#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，与 `scheduler.POLICIES`
+#             里的键一样，小的先来，并且在请求结束之前不能改变。提示与回答共 n 个词元的请求，按比实际晚到
 #             n * 1 ms 来排。这样短请求来得够早才能超过长请求。相同时按编号排。
 #         fails: "order"
 # ---
