@@ -12,7 +12,7 @@
 #             Write `split(x)` for an array of fp32 numbers. It returns two arrays, `high` and `low`, of numbers that bf16
 #             has, and their sum misses x by at most 2^-16 of its size. `to_bf16` rounds to bf16.
 #           zh: >-
-#             写出 `split(x)`，x 是 fp32 数组。它返回两个数组 `high` 和 `low`，其中的数都是 bf16 能表示的，两者之和与 x 的差
+#             写出 `split(x)`，x 是 fp32 数组。返回两个数组 `high` 和 `low`，其中的数都是 bf16 能表示的，两者之和与 x 的差
 #             不超过 x 的大小的 2^-16。`to_bf16` 把数舍入到 bf16。
 #         fails: "left over"
 #       2:
