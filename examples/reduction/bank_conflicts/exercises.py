@@ -14,7 +14,7 @@
 #             and also those of each column lie in 32 different banks. `wavefronts` counts the passes.
 #           zh: >-
 #             填充浪费内存，而且每行 33 个 float 就不能一次读 16 字节。请在 1024 个字里给 32 × 32 分块的元素
-#             （行，列）找一个位置，使得每一行的 32 个元素、以及每一列的 32 个元素，都落在 32 个不同的存储体里。
+#             （行，列）找一个位置，让每一行的 32 个元素、每一列的 32 个元素都落在 32 个不同的存储体里。
 #             `wavefronts` 会数出趟数。
 #         fails: "row and column 0"
 #       2:
