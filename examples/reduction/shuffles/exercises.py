@@ -25,7 +25,7 @@
 #             lanes, and the number of warps may be any number up to 32. Which mask names only lanes that
 #             exist? Which values may be added?
 #           zh: >-
-#             让线程块的求和结果对 1 到 1024 个线程的任何线程块都正确。线程束可以不满 32 个 lane，线程束的个数可以是
+#             请修改线程块的求和，让 1 到 1024 个线程的任何线程块都得到正确结果。线程束可以不满 32 个 lane，线程束的个数可以是
 #             不超过 32 的任何数。哪个掩码只包含存在的 lane？哪些值可以加进来？
 #         fails: "block=31"
 # ---
