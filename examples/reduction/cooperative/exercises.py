@@ -14,7 +14,7 @@
 #             largest of `high` in `largest[b]`. Use `cg::reduce` with `cg::less<float>()` and
 #             `cg::greater<float>()`. What does a thread start with that meets no element?
 #           zh: >-
-#             走一遍数组、启动两次，求出最小和最大的元素。请写 kernel `extremes`：线程块 b 把它在 `low` 里遇到的
+#             走一遍数组、启动两次，求出最小和最大的元素。请写 kernel `extremes`：线程块 b 把自己在 `low` 里遇到的
 #             最小元素写到 `least[b]`，把在 `high` 里遇到的最大元素写到 `largest[b]`。用 `cg::reduce`，配合
 #             `cg::less<float>()` 和 `cg::greater<float>()`。一个元素也没遇到的线程，初值应该是什么？
 #         fails: "never written|element 0"
@@ -31,7 +31,7 @@
 #             times it beside the ladder.
 #           zh: >-
 #             对浮点数，编译器不能改变加法的次序，所以一轮里四次读取的结果要一个接一个地加到同一个累加值上。请写一个
-#             用四个累加值的遍历，让它们互不等待。每个线程把自己的总和写到 `out`。先预测：第七级等的是加法吗？把它放进
+#             遍历，用四个互不等待的累加值。每个线程把自己的总和写到 `out`。先预测：第七级等的是加法吗？把它放进
 #             单独的文件，加上 `few_blocks.cu` 的那行 `@rung`，`python -m cudatut try reduction my_reduce.cu`
 #             就会让它和整个阶梯一起计时。
 #         fails: "n=1"
