@@ -15,7 +15,7 @@
 #             have the opposite order, and their highest bit is set. `__float_as_uint(x)` gives the bits of
 #             x. Then let each warp find its largest key first.
 #           zh: >-
-#             float 没有 `atomicMax`。请用 `unsigned` 的那一个：找一个对各个位的变换 `key_of`，使较大的 float 有较大的键，
+#             float 没有 `atomicMax`。请用 `unsigned` 的 `atomicMax`：找一个位变换 `key_of`，让较大的 float 对应较大的键，
 #             再在 `bits_of` 里变换回去。把各位当作整数来看，正数的次序与数值一致；负数的次序恰好相反，而且最高位是 1。
 #             `__float_as_uint(x)` 给出 x 的各位。然后让每个线程束先求出自己最大的键。
 #         fails: "n=31"
