@@ -40,7 +40,7 @@
 #             sets the size of near. Let the threads of a block load all words that it needs, also for a radius larger
 #             than the block. The check uses radii of 0, 3 and 300.
 #           zh: >-
-#             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。数组 near 的大小由启动时给出。
+#             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。数组 near 的大小在启动时给出。
 #             让线程块里的线程一起把需要的字读进来，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
 #         fails: "never written"
 # ---
