@@ -13,8 +13,8 @@
 #             `swizzle=128`. Write `byte_of(row, column)`: the byte at which wgmma finds this element, for a factor whose lines
 #             run along the depth.
 #           zh: >-
-#             `memory` 按字节保存着一个 64 行、64 列的 bf16 盒子，是 TMA 用 `swizzle=128` 写入的。请编写 `byte_of(row, column)`：
-#             操作数的行沿深度方向时，wgmma 从哪个字节开始读取这个元素，就返回哪个字节的位置。
+#             `memory` 按字节保存着一个 64 行、64 列的 bf16 盒子，是 TMA 用 `swizzle=128` 写入的。操作数的行沿深度方向。
+#             请编写 `byte_of(row, column)`，返回 wgmma 从第几个字节（从 0 数起）开始读取这个元素。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "Both factors along the depth", zh: "两个操作数都沿深度方向"}
