@@ -27,7 +27,7 @@
 #             when it starts, and 65536 altogether after they have been given away and taken. Needs `sm_90a`.
 #           zh: >-
 #             给 `two_consumers.cu` 的 kernel 增加第三个做乘法的线程束组，让一个线程块计算 192 × 192。把要替换的文字成对写进
-#             `CHANGES`。512 个线程的线程块启动时每个线程最多有 128 个寄存器，归还和取用之后总共 65536 个。需要 `sm_90a`。
+#             `CHANGES`。512 个线程的线程块启动时每个线程最多有 128 个寄存器，归还和取用之后总共最多 65536 个。需要 `sm_90a`。
 #         fails: "are wrong"
 # ---
 # %% stub-1
