@@ -28,7 +28,7 @@
 #             Let a block leave where no query of its tile sees a key of it. Query i is at position
 #             n - m + i and sees the keys up to there. The check makes sure that no other tile is left out.
 #           zh: >-
-#             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读它们。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
+#             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读这些分数。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
 #             第 i 个查询的位置是 n - m + i，看得见到这个位置为止的键。检查程序会确认没有跳过别的分块。
 #         fails: "are wrong"
 # ---
