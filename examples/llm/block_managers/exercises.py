@@ -31,8 +31,8 @@
 #             nothing if there are too few free blocks. The check runs 300 random sequences of operations, reads every token of every
 #             request after each operation, and counts the free blocks at the end.
 #           zh: >-
-#             下面的分配器不能正确共享：分叉之后两张块表里是同样的块，先离开的请求会释放这些块，而另一个请求还占着它们。请加上引用计数和写时复制。`grow`
-#             为直到 `length` - 1 的词元准备位置，其中从原来的长度起的词元将被写入；返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
+#             下面的分配器不能正确共享：分叉之后两张块表里是同样的块，先离开的请求会释放这些块，而另一个请求还占着。请加上引用计数和写时复制。`grow`
+#             为直到 `length` - 1 的词元准备位置，从原来的长度起的词元随后写入；返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
 #             抛出 `MemoryError`，并且什么都不改变。检查程序运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
 #             空闲块。
 #         fails: "sequences"
