@@ -14,8 +14,8 @@
 #             of its tokens came. A request of one token has no time per token; leave it out there. `np.percentile`
 #             computes percentiles.
 #           zh: >-
-#             写出 `seen(arrivals, times)`，返回四个数：首词元时间的 50 和 99 百分位数，每词元时间的 50 和 99
-#             百分位数。arrivals：每个请求一个数，即到达时刻。times：每个请求一个列表，即它的各个词元出现的时刻。
+#             写出 `seen(arrivals, times)`，返回四个数：首词元时间的第 50 和第 99 百分位数，每词元时间的第 50 和第
+#             99 百分位数。arrivals：每个请求一个数，即到达时刻。times：每个请求一个列表，即它的各个词元出现的时刻。
 #             只有一个词元的请求没有每词元时间，统计时不要算它。百分位数可以用 `np.percentile` 计算。
 #         fails: "TTFT"
 #       2:
