@@ -17,7 +17,7 @@ def barriers(stages: int = 3) -> str:
     Grid(s, 215, 76, width, 64, gap=6, rx=3).row(0, names)
     s.arrow(146, 92, 209, 92, "accent", tr("copies", "复制"))
     s.arrow(488, 92, 554, 92, "accent", tr("reads", "读取"))
-    s.text(350, 30, tr("full: announced bytes have come", "full：报过的字节已到齐"))
+    s.text(350, 30, tr("full: announced bytes have come", "full：登记的字节已到齐"))
     s.arrow(350, 40, 350, 70).arrow(350, 176, 350, 140)
     s.text(350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"))
     alt = tr(
@@ -28,7 +28,7 @@ def barriers(stages: int = 3) -> str:
     caption = tr(
         "Two barriers for each stage. The TMA completes `full` with the last of the announced bytes; the consumer arrives at `empty` when "
         "the products that read the stage have ended.",
-        "每个阶段有两个屏障。报过的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
+        "每个阶段有两个屏障。登记的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
     )
     return figure(s, alt=alt, caption=caption)
 
