@@ -220,11 +220,11 @@ class _Placer(ast.NodeTransformer):
 
 
 def _blocks(body: list[ast.stmt]) -> list[list[ast.stmt]]:
-    """Statements in groups: imports that stand together, no more than an empty line between them; all others alone."""
+    """Statements in groups: imports whose lines follow each other, so that no mark of a cell is between; all others alone."""
     blocks: list[list[ast.stmt]] = []
     for node in body:
         last = blocks[-1][-1] if blocks else None
-        if last and _imports(last) and _imports(node) and node.lineno - _end(last) <= 2:
+        if last and _imports(last) and _imports(node) and node.lineno - _end(last) <= 1:
             blocks[-1].append(node)
         else:
             blocks.append([node])

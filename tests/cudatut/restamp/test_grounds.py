@@ -100,6 +100,14 @@ def test_cells_that_import_from_the_book(judged, was, now):
     assert found.refused == ["a/main.py means something else"]
 
 
+def test_imports_of_two_cells_are_not_exchanged(judged):
+    """Not even where nothing but the mark of a cell stands between them."""
+    text = "# %% first\nfrom ..b import far\n# %% second\nimport helper\n\nprint(far, helper)\n"
+    other = "# %% first\nimport helper\n# %% second\nfrom ..b import far\n\nprint(far, helper)\n"
+    judged.first = judged.repository.commit(**{"a/main.py": text})
+    assert judged(**{"a/main.py": other}).refused == ["a/main.py means something else"]
+
+
 def accepted(found, **grounds):
     assert found.refused == []
     assert found.grounds == grounds
