@@ -352,7 +352,8 @@ class Rule:
     """Faults of which somebody has said why no test can notice them.
 
     files: patterns of their files. family, old, new: of the fault; old and new are regular expressions for all of it, with
-    single blanks. line: one that is found in its line and the one below. outcome: 'equivalent' or 'not to be shown'.
+    single blanks. line: one that is found in its line and the one below. before: one for what ends where the fault begins, in
+    its line, for a line with several of a kind. outcome: 'equivalent' or 'not to be shown'.
     """
 
     outcome: str
@@ -362,8 +363,9 @@ class Rule:
     new: str
     files: tuple[str, ...] = ("*",)
     line: str = ""
+    before: str = ""
 
-    def covers(self, row: dict, line: str) -> bool:
+    def covers(self, row: dict, line: str, before: str) -> bool:
         def whole(pattern: str, text: str) -> bool:
             return re.fullmatch(pattern, " ".join(text.split())) is not None
 
@@ -373,6 +375,7 @@ class Rule:
             and whole(self.old, row["old"])
             and whole(self.new, row["new"])
             and re.search(self.line, line) is not None
+            and re.search(f"(?:{self.before})$", before) is not None
         )
 
 
@@ -383,21 +386,23 @@ def rules(path: Path = SETTLED) -> list[Rule]:
 
 
 class Known:
-    """The rules, and the lines of the kernels that they look at."""
+    """The rules, and the texts of the kernels that they look at."""
 
     def __init__(self, root: Path, path: Path = SETTLED):
         self.rules, self.root = rules(path), root
-        self.lines: dict[str, list[str]] = {}
+        self.texts: dict[str, str] = {}
 
     def of(self, row: dict) -> Rule | None:
         """The rule that covers a fault (its facts), if one does."""
         if "old" not in row:
             return None
-        if row["file"] not in self.lines:
-            text = (self.root / "examples" / row["file"]).read_text(encoding="utf-8")
-            self.lines[row["file"]] = text.splitlines()
-        line = " ".join(" ".join(self.lines[row["file"]][row["line"] - 1 :][:2]).split())
-        return next((rule for rule in self.rules if rule.covers(row, line)), None)
+        if row["file"] not in self.texts:
+            path = self.root / "examples" / row["file"]
+            self.texts[row["file"]] = path.read_text(encoding="utf-8")
+        text = self.texts[row["file"]]
+        line = " ".join(" ".join(text.splitlines()[row["line"] - 1 :][:2]).split())
+        before = text[: row["at"]].rpartition("\n")[2]
+        return next((rule for rule in self.rules if rule.covers(row, line, before)), None)
 
     def outcome(self, row: dict) -> str:
         """What became of a fault: one that no test has noticed may be one that none can notice."""

@@ -504,11 +504,18 @@ def test_a_rule_covers_what_it_says_and_no_other(tmp_path):
         "old": "C  > 1",
         "new": "true",
         "line": 2,
+        "at": 12,
     }
     assert known.outcome(row) == "equivalent" == known.outcome(row | {"outcome": "undecided"})
     assert known.outcome(row | {"outcome": "noticed"}) == "noticed"
     for other in ({"family": "phase"}, {"old": "C > 11"}, {"new": "false"}, {"line": 1}):
         assert known.outcome(row | other) == "survived", other
+    rule = (
+        "- {outcome: equivalent, why: it is one, family: guard, old: .*, new: .*, before: 'if .'}\n"
+    )
+    (tmp_path / "rules.yml").write_text(rule)
+    known = kernels.Known(tmp_path, tmp_path / "rules.yml")
+    assert known.outcome(row) == "equivalent" and known.outcome(row | {"at": 16}) == "survived"
     (tmp_path / "rules.yml").write_text(
         "- {outcome: equivalent, why: none, family: guard, odl: x}\n"
     )
