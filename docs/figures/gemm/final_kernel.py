@@ -79,7 +79,7 @@ def banks(tm: int = 8) -> str:
     for panel, flip in enumerate((0, 1)):
         y = panel * 4 * row + 22
         at = "i ^ 1" if flip else "i"
-        s.text_from(0, y, tr(f"sum of row i at {at}", f"第 i 行的和放在 {at}"), "bold")
+        s.text_from(0, y, tr(f"sum of row i at {at}", f"第 i 行的累加值放在 {at}"), "bold")
         cells = Grid(s, left, y + 12, cell, row, gap=(8, 12), rx=0, size=13)
         cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加值"), "mono")
         for line, first, places in (

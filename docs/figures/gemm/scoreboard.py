@@ -120,7 +120,7 @@ def contest_table() -> str:
     """All forty shapes with TFLOP/s and ratio, as a Markdown table, two shapes a line."""
     ratios = references.facts("gemm/shapes_contest", "contest")
     rates = references.facts("gemm/shapes_contest", "rates")
-    heads = ("m x n x k", "TFLOP/s", tr("times cuBLAS", "cuBLAS 的倍数"))
+    heads = ("m x n x k", "TFLOP/s", tr("times cuBLAS", "与 cuBLAS 之比"))
     cells = [[shape, f"{rates[shape]:.1f}", f"{ratios[shape]:.2f}"] for shape in ratios]
     half = math.ceil(len(cells) / 2)
     right = [*cells[half:], ["", "", ""]]  # the last, where their number is odd
@@ -137,7 +137,7 @@ def targets() -> str:
     # what, the value wanted, the value measured, digits of both, unit
     rows = [
         (
-            tr(f"n = {n}: times cuBLAS", f"n = {n}：cuBLAS 的倍数"),
+            tr(f"n = {n}: times cuBLAS", f"n = {n}：与 cuBLAS 之比"),
             wanted,
             measured[f"{n}: times cuBLAS ({wanted:.2f} wanted)"],
             2,
@@ -146,11 +146,11 @@ def targets() -> str:
         )
         for n, wanted in ((2048, 1.0), (4096, 1.03), (8192, 1.03))
     ]
-    name = tr("n = 4096, any transposition: times cuBLAS", "n = 4096，任一转置组合：cuBLAS 的倍数")
+    name = tr("n = 4096, any transposition: times cuBLAS", "n = 4096，任一转置组合：与 cuBLAS 之比")
     rows.append((name, 1.0, transposed, 2, 3, ""))
     name = tr(
         "few rows or columns, great depth: least, times cuBLAS",
-        "行列很少或很深：最低，cuBLAS 的倍数",
+        "行列很少或很深：最低，与 cuBLAS 之比",
     )
     rows.append((name, 1.0, skinny, 2, 3, ""))
     name = tr("forty shapes: ahead of cuBLAS in", "四十种形状：领先 cuBLAS 的")

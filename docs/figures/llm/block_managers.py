@@ -34,7 +34,7 @@ def pool() -> str:
     )
     caption = tr(
         "The pool in the recorded run: a row is a block, a column is a step, a color and a number are a request; empty places are free blocks.",
-        "录制的那次运行中的块池：一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。",
+        "得到本页结果的那次运行里的块池：一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。",
     )
     return figure(s, alt=alt, caption=caption)
 
