@@ -241,6 +241,7 @@ def test_blocking_launches(program):
     )
 
 
+@pytest.mark.alone  # beside kernels of other processes ncu now and then counts nothing
 @pytest.mark.xdist_group("profilers")
 @pytest.mark.skipif(shutil.which("ncu") is None, reason="needs ncu")
 def test_ncu(program):

@@ -70,14 +70,30 @@ def fresh(name: str) -> dict:
     }
 
 
+def late_before(launch, array, true, stream):
+    """A graph: what `true` holds is written into an array late, by a kernel that lets the next one, of `launch`, begin at once."""
+    from cudatut.book.measure.graphs import Graph
+
+    late = ct.Kernel(LATE, "late")
+    places = [np.uint64(one.__cuda_array_interface__["data"][0]) for one in (true, array)]
+
+    def work():
+        late(*places, true.nbytes, grid=1, block=256, stream=stream)
+        launch()
+
+    return Graph(work, stream, overlap=True)
+
+
+@pytest.fixture(autouse=True)
+def needs_overlap():
+    if ct.device().compute_capability < (9, 0):
+        pytest.skip("launches overlap from sm_90 on")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_kernel_before_writes_is_waited_for(name):
     import pycuda.driver as cuda
 
-    from cudatut.book.measure.graphs import Graph
-
-    if ct.device().compute_capability < (9, 0):
-        pytest.skip("launches overlap from sm_90 on")
     case, stream = overlapping()[name], cuda.Stream()
     written = [one for one, spec in case.arrays.items() if spec.written and one not in NOT_COMPARED]
     before = next(one for one in WRITTEN_BEFORE if one in case.arrays)
@@ -88,17 +104,7 @@ def test_what_the_kernel_before_writes_is_waited_for(name):
     stream.synchronize()
 
     arrays, true = fresh(name), fresh(name)[before]
-    late = ct.Kernel(LATE, "late")
-
-    def address(array):
-        return np.uint64(array.__cuda_array_interface__["data"][0])
-
-    def work():
-        of_late = address(true), address(arrays[before]), true.nbytes
-        late(*of_late, grid=1, block=256, stream=stream)
-        case.launch(arrays, stream=stream)
-
-    graph = Graph(work, stream, overlap=True)
+    graph = late_before(lambda: case.launch(arrays, stream=stream), arrays[before], true, stream)
     for _ in range(3):
         for one, host in fresh(name).items():
             arrays[one].set(np.zeros_like(host.get()) if one == before else host.get())
@@ -109,3 +115,33 @@ def test_what_the_kernel_before_writes_is_waited_for(name):
             np.testing.assert_array_equal(
                 arrays[one].get().view("uint8"), plain[one].get().view("uint8"), err_msg=one
             )
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("uint16", 64), ("uint8", 64 // 32 * 34)])
+def test_tokens_that_are_drawn_just_before_are_waited_for(dtype, width):
+    """Of `embed`, which reads nothing else of the kernel before; its table in bf16 and in Q8_0."""
+    import pycuda.driver as cuda
+
+    from cudatut.book.llm.kernels import activation
+
+    rng, stream = ct.rng(5), cuda.Stream()
+    table = ct.to_device(rng.integers(0, 256, (50, width)).astype(dtype))
+    tokens = ct.to_device(np.arange(-1, -8, -1, dtype="int32"))  # each the next of those drawn
+    true, drawn = ct.to_device(rng.integers(1, 50, 7).astype("int32")), ct.empty(7, "int32")
+    x = ct.empty((7, 64), "float32")
+    ct.synchronize()
+    activation.embed(tokens, table, x, stream=stream, drawn=true)
+    stream.synchronize()
+    expected = x.get().view("uint8")
+
+    def launch():
+        activation.embed(tokens, table, x, stream=stream, drawn=drawn)
+
+    graph = late_before(launch, drawn, true, stream)
+    for _ in range(3):
+        drawn.set(np.zeros(7, "int32"))
+        ct.poison(x)
+        ct.synchronize()
+        graph.launch()
+        stream.synchronize()
+        np.testing.assert_array_equal(x.get().view("uint8"), expected)

@@ -150,11 +150,12 @@ def test_launches_that_overlap_on_two_streams(name, n):
     assert both_streams(SUMS[name], n) == 0
 
 
+@pytest.mark.alone  # other processes take turns with this one's streams, which then seldom overlap
 @pytest.mark.parametrize("name,n", [("one_launch", 60_000), ("limit", 1_000_003)])
 def test_that_test_notices_a_shared_ticket(name, n):
     # Not `flags`: with one state for both streams it may wait for ever.
     shared = SUMS.problem(n=n, dtype="int32")._workspace(256)
-    assert both_streams(SUMS[name], n, workspace=lambda blocks: shared) > 0
+    assert any(both_streams(SUMS[name], n, workspace=lambda blocks: shared) for _ in range(10))
 
 
 DELAY = """

@@ -32,9 +32,12 @@ SHAPES += [(3, 5, 7), (9, 8, 1), (130, 66, 71)]
 
 
 def multiply(
-    m, n, k, transpose_a=False, transpose_b=False, alpha=1.0, beta=0.0, dtype="uint16", **how
-):
-    """C of whole numbers as float32, and what it should be, rounded as C is. how: for `gemm.prepare`."""
+    m, n, k, transpose_a=False, transpose_b=False, alpha=1.0, beta=0.0, dtype="uint16", behind=0, **how
+):  # fmt: skip
+    """C of whole numbers as float32, and what it should be, rounded as C is. how: for `gemm.prepare`.
+
+    behind: how many rows of NaN follow each factor in memory.
+    """
     rng = ct.rng(m + 7 * n + 49 * k)
     a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
     old = rng.integers(-8, 9, (m, n)).astype("float32")
@@ -42,10 +45,11 @@ def multiply(
     c0 = old if beta else np.full((m, n), np.nan, "float32")
     factors = dict.fromkeys(("uint16", "float32"), bf16.to_bf16).get(dtype, np.float16)
     c = ct.to_device(c0 if dtype == "float32" else factors(c0))
-    stored = [
-        ct.to_device(factors(np.ascontiguousarray(x.T if turned else x)))
-        for x, turned in ((a, transpose_a), (b, transpose_b))
-    ]
+    stored = []
+    for x, turned in ((a, transpose_a), (b, transpose_b)):
+        x = x.T if turned else x
+        more = np.full((behind, x.shape[1]), np.nan)
+        stored.append(ct.to_device(factors(np.concatenate([x, more])))[: len(x)])
     run = gemm.prepare(*stored, c, alpha, beta, transpose_a, transpose_b, **how)
     run()
     got = c.get()
@@ -58,6 +62,14 @@ def multiply(
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_layouts(shape, transpose_a, transpose_b):
     np.testing.assert_array_equal(*multiply(*shape, transpose_a, transpose_b))
+
+
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+@pytest.mark.parametrize("shape", [(130, 66, 71), (136, 264, 200), (70, 5, 129)])
+def test_what_lies_behind_the_factors_is_not_multiplied(shape, transpose_a, transpose_b):
+    """Not even by zero: of NaN that is NaN."""
+    how = {"behind": 64, "transpose_a": transpose_a, "transpose_b": transpose_b}
+    np.testing.assert_array_equal(*multiply(*shape, **how))
 
 
 @pytest.mark.parametrize("plain", [False, True])

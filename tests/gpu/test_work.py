@@ -8,7 +8,8 @@ import pytest
 
 import cudatut as ct
 
-pytestmark = pytest.mark.xdist_group("profilers")  # of which the driver serves one at a time
+# Beside kernels of other processes ncu now and then counts nothing.
+pytestmark = [pytest.mark.alone, pytest.mark.xdist_group("profilers")]
 
 SCRIPT = """
 import cudatut as ct
@@ -32,6 +33,7 @@ def counted(tmp_path, ladder: str, size: dict[str, int], metric: str) -> dict[st
     rungs = [board[name] for name in board.names]
     able = [rung for rung in rungs if ct.supports(here, rung.options.get("requires", "sm_75"))]
     found = ct.profile_kernels(str(script), [rung.kernel for rung in able], [metric])
+    assert found, "ncu counted nothing: see what is printed"
     return {rung.name: found[rung.kernel][metric] for rung in able}
 
 

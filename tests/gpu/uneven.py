@@ -8,6 +8,8 @@ that is right under every schedule gives what it gave before.
 And before every second launch, random words fill the shared memory of all SMs: what is read there before it is written, a
 barrier that is not yet one among them, is then hardly ever by chance what it should be.
 
+And the red zones around arrays hold NaN.
+
 The shards `uneven-*` of shards.py run tests of tests/gpu so.
 """
 
@@ -94,7 +96,7 @@ def weave_all(examples: Path, into: Path) -> Path:
 def begin() -> None:
     """From here on, this process compiles each kernel from a woven text, and finds its headers woven."""
     from cudatut import paths
-    from cudatut.gpu import cubins
+    from cudatut.gpu import cubins, memory
 
     examples, compiled = paths.examples_dir(), cubins.compiled
     folder = weave_all(examples, Path(tempfile.gettempdir()))
@@ -108,6 +110,8 @@ def begin() -> None:
         return compiled(f"{SLEEP}\n{woven(source)}", nvcc, **how)
 
     cubins.compiled = compile_woven
+    # NaN as bf16, fp16, FP8 and float: what a kernel reads beside an array shows where it is multiplied by zero, too.
+    memory.ZONE_BYTE = 0xFF
     fill_shared_memory()
 
 
