@@ -69,13 +69,15 @@ def test_every_plan(shape, plain):
             np.testing.assert_array_equal(got, want, err_msg=str(plan))
 
 
-def test_many_tiles_for_each_block():
-    """Boxes and phases go on from tile to tile."""
+@pytest.mark.parametrize("residual", ["R", ""])
+@pytest.mark.parametrize("k", [8, 72])
+def test_many_tiles_for_each_block(k, residual):
+    """Boxes and phases go on from tile to tile; with few steps the next tile comes while the last one is stored."""
     for tile in gemm.TILES:
         plan = gemm.Plan(
             tile, 2, ct.cdiv(1500, 128 * tile.cluster) * ct.cdiv(1032, tile.columns), 0
         )
-        got, want = fused(1500, 1032, 72, plan=plan)
+        got, want = fused(1500, 1032, k, residual=residual, plan=plan)
         np.testing.assert_array_equal(got, want, err_msg=str(tile))
 
 

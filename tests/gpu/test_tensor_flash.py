@@ -177,8 +177,12 @@ def test_other_plans(plan, causal):
         compare(2, 333, 500, 4, 2, plan[0], causal, plan=of)
 
 
+PAIRED = [(333, 500), (1, 239), (1024, 1024), (257, 130)]
+PAIRED += [(2300, 239)]  # several tiles of queries for each pair
+
+
 @pytest.mark.parametrize("bn", [128, 176])
-@pytest.mark.parametrize("shape", [(333, 500), (1, 239), (1024, 1024), (257, 130)], ids=str)
+@pytest.mark.parametrize("shape", PAIRED, ids=str)
 def test_pairs_of_blocks(bn, shape):
     for causal in (False, True):
         plan = flash_hopper.Plan(128, 2, bn, 2, 1, causal, cluster=2)

@@ -47,6 +47,12 @@ def test_very_many_steps(rung):
         LADDER.problem(256, 512, 6400, integers=True).check(rung)
 
 
+@pytest.mark.parametrize("depth", [64, 328, 1032])
+def test_several_tiles_for_each_block(rung, depth):
+    """More tiles than an H200 has SMs: stages, phases and boxes go on from tile to tile."""
+    LADDER.problem(4104, 2568, depth, integers=True).check(rung)
+
+
 def test_the_same_bits_every_time(rung):
     problem = LADDER.problem(1000, 1032, 2048)
     run = problem.launcher(rung)
