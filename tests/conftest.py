@@ -33,6 +33,8 @@ from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ[words.VARIABLE] = "en"  # what tests look for, here and in processes that they start
+# Processes that tests start keep what they compile of the package: there are hundreds of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (

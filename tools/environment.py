@@ -198,6 +198,8 @@ class Environment:
             self.install("build")
         say(what)
         pip = ("uv", "pip", "install", "-q", "--python", self.python, "--require-hashes", "-r", "-")
+        # As pip does: else each start compiles what it imports, for ever where Python may write no bytecode.
+        pip += ("--compile-bytecode",)
         self.run(what, *pip, env=dict(env, **self.index()), hint=hint, input=b"".join(listed))
         if listed != lines:
             sync = ("uv", "sync", "-q", "--frozen", "--inexact", "--only-install-project")

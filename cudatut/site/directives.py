@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from cudatut import catalog
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site import highlighting, localize, missing, overlaid, state
@@ -77,10 +76,10 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
     if with_source:
-        title = shown.get("program", catalog.get(name).file)
+        title = shown.get("program", build.example(name).file)
         target, words = build.link(f"examples/{name}/#cell-id={cell}"), text("example.open", lang)
         link = f'<a href="{target}" title="{words}">{title}</a>'
-        code = overlaid.code(found.source, catalog.get(name).file)
+        code = overlaid.code(found.source, build.example(name).file)
         if "program" in shown:
             code = program(code)
             link += _download(f"examples/{name}/{title}", code, lang)

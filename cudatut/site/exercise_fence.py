@@ -21,7 +21,7 @@ from cudatut import catalog, exercises, paths, runs_on
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
 from cudatut.finding import Finding
-from cudatut.site import directives, highlighting, notebooks, overlaid, references
+from cudatut.site import directives, highlighting, notebooks, overlaid, references, state
 from cudatut.site.locale import text
 
 _BODY = re.compile(r"(?P<chapter>[a-z0-9_]+/[a-z0-9_]+) (?P<number>[1-9]\d*)")
@@ -45,20 +45,20 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
     chapter, number = exercise.chapter, exercise.number
     command = f"python -m cudatut exercise {exercise.name}" + ("" if lang == "en" else " --lang zh")
     solutions = f"{chapter}{catalog.SOLUTIONS}"
-    solved, root = catalog.get(solutions).file, paths.examples_dir()
+    solved, root = state.current().example(solutions), paths.examples_dir()
     begun = catalog.relative(catalog.ChapterFiles(chapter).script(catalog.EXERCISES), root)
     parts = [
         f'<p class="ct-exercise__effort">{escape(exercises.effort(exercise, lang))}</p>',
         markdown(exercise.task[lang]),
         highlighting.python_block(
-            overlaid.code(exercise.given, solved), text("exercise.given", lang)
+            overlaid.code(exercise.given, solved.file), text("exercise.given", lang)
         ),
         highlighting.python_block(
             overlaid.code(exercise.stub, begun), text("exercise.yours", lang)
         ),
         f"<p>{text('exercise.begin', lang)}</p>",
         f'<div class="highlight"><pre><span></span><code>{escape(command)}\n</code></pre></div>',
-        _colab(chapter, number, catalog.get(solutions).requires, lang),
+        _colab(chapter, number, solved.requires, lang),
         f'<details class="success"><summary>{text("exercise.solution", lang)}</summary>',
         directives.render(f"{solutions}#solution-{number}\n{solutions}#check-{number}", lang=lang),
         "</details>",

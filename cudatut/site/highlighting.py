@@ -11,9 +11,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import PythonLexer
 
-from cudatut import catalog
 from cudatut.recording import Recording
-from cudatut.site import overlaid, shared
+from cudatut.site import overlaid, shared, state
 
 _PYTHON = PythonLexer()
 _FORMATTER = HtmlFormatter(nowrap=True)  # making one costs more than coloring a short cell
@@ -25,7 +24,7 @@ def color_cells(records: Iterable[Recording]) -> None:
     """Color the code of these recordings, sharing the work with the build of the other language."""
     examples = (
         json.dumps([overlaid.code(c.source, file) for c in record.cells if c.kind == "code"])
-        for record, file in ((one, catalog.get(one.name).file) for one in records)
+        for record, file in ((one, state.current().example(one.name).file) for one in records)
     )
     for cells, colors in shared.each(examples, _color).items():
         _cells.update(zip(json.loads(cells), colors))

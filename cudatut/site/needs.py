@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from cudatut import catalog, runs_on
-from cudatut.site import contents
+from cudatut import runs_on
+from cudatut.site import contents, state
 from cudatut.site.contents import Chapter, Part
 from cudatut.site.locale import text
 
@@ -52,20 +52,20 @@ def line(required: Iterable[str]) -> str:
 
 def below_title(html: str, chapter: Chapter, parts: tuple[Part, ...]) -> str:
     """A chapter's content with a line below its title: what its own examples run on."""
-    examples = catalog.examples()
+    examples = (one for one in state.current().examples if one.name.startswith(chapter.name))
     own = (one for one in examples if contents.chapter_of(one.name, parts) == chapter)
     return html.replace("</h1>", f"</h1>{line(one.requires for one in own)}", 1)
 
 
 def route(*parts: str) -> str:
     """What the examples of these parts of the book run on, for a way through it."""
-    examples = catalog.examples()
+    examples = state.current().examples
     return line(one.requires for one in examples if one.name.partition("/")[0] in parts)
 
 
 def table(names: Iterable[str]) -> str:
     """The marks of the index of these examples: what they mean, and how many have them."""
-    count = Counter(catalog.get(name).requires for name in names)
+    count = Counter(state.current().example(name).requires for name in names)
     columns = (text(f"needs.columns.{one}") for one in ("mark", "gpu", "colab", "examples"))
     head = "".join(f"<th>{words}</th>" for words in columns)
     rows = "".join(

@@ -61,7 +61,7 @@ def _recorded() -> list[Recording]:
     build, found = state.current(), []
     shown = contents.chapters_by_example(contents.load(), build.docs) if build.only else None
     try:
-        names, orphans = [one.name for one in catalog.examples()], recording.orphans()
+        names, orphans = [one.name for one in build.examples], recording.orphans()
     except CudatutError as error:
         build.report(error)
         return []
@@ -187,7 +187,7 @@ def _cells(record: Recording) -> list[Cell]:
 
 
 def _script(record: Recording) -> str:
-    return catalog.get(record.name).file
+    return state.current().example(record.name).file
 
 
 def _element(cell: str, html: str, attributes: str = "") -> str:
@@ -320,7 +320,7 @@ def _links(record: Recording) -> str:
         for name in files(record)
     ]
     links.append(f'<a href="{notebook}" download>{text("example.notebook")}</a>')
-    if gpu := runs_on.colab(catalog.get(record.name).requires):
+    if gpu := runs_on.colab(state.current().example(record.name).requires):
         links.append(f'<a href="{colab_url(record.name)}">{text("example.colab", gpu=gpu)}</a>')
     return " · ".join(links)
 
@@ -353,7 +353,7 @@ def index() -> str:
         items = "".join(
             f'<li><a href="{build.link(f"examples/{record.name}/")}">{title_html(record)}</a> '
             f'<code>{escape(record.name)}</code> <span class="ct-quiet">'
-            f"{needs.mark(catalog.get(record.name).requires)}</span></li>"
+            f"{needs.mark(build.example(record.name).requires)}</span></li>"
             for record in records
             if record.name.startswith(f"{part.id}/")
         )

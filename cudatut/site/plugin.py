@@ -22,7 +22,7 @@ from mkdocs.structure.files import File, InclusionLevel
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-from cudatut import catalog, paths
+from cudatut import paths
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording, gpu_folder
 from cudatut.site import (
@@ -199,7 +199,7 @@ class CudatutPlugin(BasePlugin):
     def _example(self, html: str, page: Any, record: Recording) -> str:
         page.title = notebooks.title_html(record)  # the theme takes it for HTML
         page.toc = get_toc(notebooks.toc(record))
-        file = quote(catalog.get(record.name).file)
+        file = quote(self.state.example(record.name).file)
         page.edit_url = f"{self.state.repo_url}/edit/main/examples/{file}"
         # Chapters are searched, which show the same code; their pages lead here.
         page.meta["search"] = {"exclude": True}

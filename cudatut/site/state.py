@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import posixpath
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
-from cudatut import failures, paths, recording
-from cudatut.catalog import UnknownExampleError
+from cudatut import catalog, failures, paths, recording
+from cudatut.catalog import Example, UnknownExampleError
 from cudatut.errors import CudatutError
 from cudatut.finding import Finding
 from cudatut.recording import Recording
@@ -42,6 +43,18 @@ class State:
     # What `notebooks.recorded` found, as soon as it was asked.
     shown: list[Recording] | None = None
     _recordings: dict[str, list[Recording] | CudatutError] = field(default_factory=dict)
+    _examples: dict[str, Example] = field(default_factory=dict)
+
+    def example(self, name: str) -> Example:
+        """An example, looked up once per build, as pages ask for each of them again and again. Raises as `catalog.get`."""
+        if name not in self._examples:
+            self._examples[name] = catalog.get(name)
+        return self._examples[name]
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        """All examples that are not in progress, looked up once per build. Raises as `catalog.examples`."""
+        return catalog.examples()
 
     def recordings(self, name: str) -> list[Recording]:
         """The recording of an example, and its slim ones from other GPUs, read once per build.
