@@ -14,7 +14,7 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
         (300, 30, 92, "c2", tr("copies,\ntwo launches", "复制，\n两次启动")),
         (586, 30, 128, "c1", tr("finish: tokens to\ntheir requests", "收尾：词元\n交给各请求")),
         (346, 128, 128, "c3", tr("all layers:\na CUDA graph", "所有层：\n一个 CUDA graph")),
-        (482, 128, 92, "c4", tr("sample:\na second graph", "采样：\n第二个图")),
+        (482, 128, 92, "c4", tr("sample:\na second graph", "采样：\n第二个 graph")),
     ):
         s.rect(x, y, wide, 58, cls, words, size=12)
     s.arrow(172, 59, 180, 59).arrow(292, 59, 300, 59).arrow(366, 88, 380, 128)
@@ -27,7 +27,7 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
     alt = tr(
         "The host schedules and assembles arrays, copies them and starts two CUDA graphs. On the GPU, the first computes all layers "
         "and the second draws a token for each request. The host hands the tokens to their requests.",
-        "主机调度、装配数组，复制数组，启动两个 CUDA graph；在 GPU 上，前一个计算所有层，后一个给每个请求抽取一个词元；主机把词元交给各个请求。",
+        "主机调度、装配数组，复制数组，启动两个 CUDA graph；在 GPU 上，前一个计算所有层，后一个给每个请求采样一个词元；主机把词元交给各个请求。",
     )
     caption = tr(
         f"A step of the engine. {requests - prefill} requests have one token, {prefill} have {chunk}; the same launches compute all of them.",

@@ -18,7 +18,7 @@
 #             步数必须更少。
 #         fails: "guess"
 #       2:
-#         title: {en: "A draw that any batch repeats", zh: "换个批次也不变的抽取"}
+#         title: {en: "A draw that any batch repeats", zh: "结果不受批次影响的采样"}
 #         level: medium
 #         minutes: 25
 #         task:
@@ -28,10 +28,10 @@
 #             at most 1 - 2^-24, and the noise is -log(-log1p(-v)). Compute in float32. Temperature 0 takes the
 #             largest logit. The check compares with our reference, and counts how often each token is drawn.
 #           zh: >-
-#             用 `sampler.philox` 产生 Gumbel 噪声，写出 `draw(logits, temperature, seed, request, position)`。词元 t
-#             用计数器 (t // 4, position, request, 0) 的第 t % 4 个字。字 w 变成 v = (w + 0.5) / 2^32，至多为
-#             1 - 2^-24，噪声是 -log(-log1p(-v))，都用 float32 计算。温度为 0 时取最大的 logit。检查程序与参考
-#             实现比较，并统计每个词元被抽到的次数。
+#             用 `sampler.philox` 产生 Gumbel 噪声，写出 `draw(logits, temperature, seed, request, position)`。由计数器
+#             (t // 4, position, request, 0) 得到四个 32 位的字，词元 t 取第 t % 4 个。设取到的是 w，先算
+#             v = (w + 0.5) / 2^32，至多为 1 - 2^-24，噪声是 -log(-log1p(-v))，都用 float32 计算。温度为 0 时取
+#             最大的 logit。检查程序与参考实现比较，并统计每个词元被采到的次数。
 #         fails: "(draw|like the reference)"
 # ---
 # %% stub-1
