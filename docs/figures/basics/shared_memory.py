@@ -25,7 +25,7 @@ def tiles(n: int = 12, tile: int = 4, row: int = 1, column: int = 2, step: int =
     each = f"{tile} × {tile}"
     words = tr(
         f"step {step} of {steps}: each word of the two tiles is used {tile} times",
-        f"共 {steps} 步，当前为第 {step} 步（从 0 数起）：两个分块里的每个字都用 {tile} 次",
+        f"共 {steps} 步，当前为第 {step} 步（从 0 数起）：两个分块里的每个元素都用 {tile} 次",
     )
     s.text_from(8, top + side + 44, words)
     alt = tr(

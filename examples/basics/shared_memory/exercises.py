@@ -13,11 +13,11 @@
 #             the last block reverses the words that it has. Each thread reads x and writes out at its own index, and the
 #             words change places in shared memory. Where does the barrier go? The check uses several lengths.
 #           zh: >-
-#             每个线程块有 256 个线程，负责 x 中的 256 个字，把它们逆序写到 out 的相同位置；最后一个线程块有几个字就逆序几个。
+#             每个线程块有 256 个线程，负责 x 中的 256 个元素，逆序写到 out 的相同位置；最后一个线程块有几个元素就逆序几个。
 #             每个线程都按自己的下标读 x、写 out，换位在共享内存里完成。屏障应该放在哪里？检查程序会用几种长度的数组来比较。
 #         fails: "never written"
 #       2:
-#         title: {en: "A transpose, coalesced on both sides", zh: "两边都合并的转置"}
+#         title: {en: "A transpose, coalesced on both sides", zh: "读和写都合并访问的转置"}
 #         level: medium
 #         minutes: 25
 #         task:
@@ -26,9 +26,9 @@
 #             both touch 4 sectors per request. The rows of the tile have 33 words: a later chapter explains why that is
 #             faster. The check transposes matrices of odd shapes and times the kernel beside a copy.
 #           zh: >-
-#             让 32 x 8 个线程的线程块经由共享内存搬运 32 x 32 个字的分块，读和写的每次请求都只碰到 4 个扇区。
-#             分块的每行声明为 33 个字：后面有一章会解释为什么这样更快。
-#             检查程序先转置各种大小的矩阵，再把它与复制放在一起计时。
+#             让 32 x 8 个线程的线程块通过共享内存搬运 32 x 32 个元素的分块，读和写的每次请求都只碰到 4 个扇区。
+#             分块的每行声明为 33 个元素：后面有一章会解释为什么这样更快。
+#             检查程序先转置各种大小的矩阵，再给转置和复制计时，加以比较。
 #         fails: "never written"
 #       3:
 #         title: {en: "A mean over neighbors", zh: "邻域平均"}
@@ -41,7 +41,7 @@
 #             than the block. The check uses radii of 0, 3 and 300.
 #           zh: >-
 #             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。数组 near 的大小在启动时给出。
-#             让线程块里的线程一起把需要的字读进来，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
+#             让线程块里的线程一起读入需要的元素，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
 #         fails: "never written"
 # ---
 
