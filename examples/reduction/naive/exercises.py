@@ -14,7 +14,7 @@
 #             launches it until one number is left. The check uses negative numbers only.
 #           zh: >-
 #             写出 kernel `largest`：每个 256 线程的线程块用同样的树，把自己那些元素的最大值写到
-#             `out[blockIdx.x]`。越过末尾的线程应该写什么？`maximum` 会反复启动它，直到只剩一个数。
+#             `out[blockIdx.x]`。下标超出末尾的线程应该写什么？`maximum` 会反复启动这个 kernel，直到只剩一个数。
 #             检查程序用的全是负数。
 #         fails: "never written|element 0"
 #       2:

@@ -12,7 +12,7 @@
 #             Complete the kernel: D = max(scale A B, 0), element by element, for matrices of 16 x 16. The product is
 #             there; work on the results while they are in the fragment. You do not need to know which lane holds what.
 #           zh: >-
-#             补全 kernel：逐元素计算 D = max(scale A B, 0)，矩阵都是 16 x 16。乘法已经写好；请趁结果还在片段里时处理它们。
+#             补全 kernel：逐元素计算 D = max(scale A B, 0)，矩阵都是 16 x 16。乘法已经写好；请在片段里直接处理结果。
 #             不需要知道哪个 lane 持有哪个元素。
 #         fails: "are wrong"
 #       2:
