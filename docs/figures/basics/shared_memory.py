@@ -31,11 +31,11 @@ def tiles(n: int = 12, tile: int = 4, row: int = 1, column: int = 2, step: int =
     alt = tr(
         f"A block computes a tile of {each} of C. In {steps} steps it loads the tiles of one band of A and one band of B; "
         f"tile {step} of each is in shared memory now.",
-        f"一个线程块计算 C 的一个 {each} 分块。它分 {steps} 步加载 A 的一条横带和 B 的一条竖带中的分块；此刻共享内存里是各自的第 {step} 块。",
+        f"一个线程块计算 C 的一个 {each} 分块，分 {steps} 步读取 A 的一条横带和 B 的一条竖带中的分块；此刻共享内存里是各自的第 {step} 块。",
     )
     caption = tr(
         f"Matrices of {n} x {n}, tiles of {each}. Light: what the block needs in all; dark: what it holds now.",
-        f"矩阵 {n} × {n}，分块 {each}。浅色：线程块总共需要的；深色：此刻放在共享内存里的。",
+        f"矩阵 {n} × {n}，分块 {each}。浅色是线程块总共需要的数据，深色是此刻放在共享内存里的数据。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -38,7 +38,7 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
     )
     caption = tr(
         f"{100 * (whole - kernel) / whole:.0f} % of what was timed is not the kernel. The source does not say how much of that came before the kernel and how much after it.",
-        f"被计时的部分里，有 {100 * (whole - kernel) / whole:.0f} % 不是 kernel。这一部分在 kernel 前后各占多少，原资料没有给出。",
+        f"测得的时间里，有 {100 * (whole - kernel) / whole:.0f} % 不属于 kernel。这部分时间在 kernel 前后各占多少，原资料没有给出。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -65,7 +65,7 @@ def rounds(names: Sequence[str] = ("A", "B", "C"), turns: int = 3) -> str:
     alt = tr(
         f"{turns} rounds of {len(names)} contestants. Each run is preceded by a flush of the L2 cache and stands between two "
         "events; the order is drawn anew for every round.",
-        f"{turns} 轮，{len(names)} 个参赛者。每次运行之前先清空 L2 缓存，前后各有一个事件；每一轮都重新随机排序。",
+        f"{turns} 轮，{len(names)} 个版本。每次运行之前先清空 L2 缓存，前后各有一个事件；每一轮都重新随机排序。",
     )
     caption = tr(
         "Vertical lines are events. What stands between two of them is timed; the flush is not.",

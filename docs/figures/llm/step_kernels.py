@@ -91,11 +91,11 @@ def roofline() -> str:
     )
     alt = tr(
         f"A roofline of {1e3 * memory:.0f} GB/s and {tensor:.0f} TFLOP/s with the kernels of two steps. {told}.",
-        f"roofline：{1e3 * memory:.0f} GB/s 与 {tensor:.0f} TFLOP/s，以及两种步骤中的各个 kernel。{told}。",
+        f"roofline：{1e3 * memory:.0f} GB/s 与 {tensor:.0f} TFLOP/s，以及两种步里的各个 kernel。{told}。",
     )
     caption = tr(
         "Every kernel of a step that computes, measured by itself; the percentages are shares of the memory bandwidth. "
         f"Not drawn, because they compute nothing: {', '.join(silent)}.",
-        f"一步里做计算的每个 kernel，各自单独测量；百分数是占显存带宽的比例。没有画出的只搬数据：{'、'.join(silent)}。",
+        f"一步里做计算的每个 kernel，各自单独测量；百分数是占显存带宽的比例。没有画出的 kernel 只搬运数据：{'、'.join(silent)}。",
     )
     return figure(field.s, alt=alt, caption=caption)

@@ -73,13 +73,13 @@ def tree(block: int = 8) -> str:
     alt = tr(
         f"A tree over {block} words of shared memory. In {count} rounds {', '.join(map(str, working))} threads add the "
         f"word at distance 1, 2, 4 and so on to their own, until word 0 holds {total}.",
-        f"{block} 个共享内存字上的一棵树。{count} 轮中，分别有 {'、'.join(map(str, working))} 个线程把距离为 1、2、4……的字"
-        f"加到自己的字上，最后 0 号字里是 {total}。",
+        f"用一棵树给共享内存里的 {block} 个元素求和。{count} 轮中，分别有 {'、'.join(map(str, working))} 个线程把距离为 1、2、4……的元素"
+        f"加到自己的元素上，最后 0 号元素是 {total}。",
     )
     caption = tr(
         f"One block of {block} threads: a column is a word of shared memory, tK is thread K, below it the value that it "
         f"wrote. {block} words, {count} rounds, {sum(working)} additions.",
-        f"一个 {block} 线程的线程块：每列是一个共享内存字，tK 表示线程 K，下面是它写入的值。{block} 个字，{count} 轮，{sum(working)} 次加法。",
+        f"一个 {block} 线程的线程块：每列是共享内存里的一个元素，tK 表示线程 K，下面是线程写入的值。{block} 个元素，{count} 轮，{sum(working)} 次加法。",
     )
     return figure(s, alt=alt, caption=caption)
 

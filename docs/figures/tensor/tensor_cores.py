@@ -73,11 +73,11 @@ def holders(lane: int = 5) -> str:
     )
     alt = tr(
         f"Three matrices of 16 by 16 with the lane that holds each element. Lane {lane} holds, by row and column, {rows}.",
-        f"三个 16 x 16 矩阵，每个元素标着持有它的 lane。lane {lane} 持有的元素（行，列）：{rows}。",
+        f"三个 16 x 16 矩阵，每个元素标着所在的 lane。lane {lane} 持有的元素（行，列）：{rows}。",
     )
     caption = tr(
         f"The lane that holds each element, as the kernel found it on this GPU. Highlighted are the elements of lane {lane}, with their place in `x`.",
-        f"每个元素由哪个 lane 持有，是 kernel 在这块 GPU 上查到的。突出的是 lane {lane} 的元素，数字是它们在 `x` 中的位置。",
+        f"每个元素由哪个 lane 持有，是 kernel 在这块 GPU 上查到的。突出的是 lane {lane} 的元素，数字是元素在 `x` 中的位置。",
     )
     return figure(s, alt=alt, caption=caption)
 
