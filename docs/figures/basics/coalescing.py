@@ -15,9 +15,9 @@ def requests(words: int = 64) -> str:
     rows = (
         (tr("aligned", "对齐"), (1, 0, 1, 0)),
         (tr("shuffled", "打乱次序"), (1, 0, 13, 6)),
-        (tr("one word on", "偏移一个字"), (1, 1, 1, 0)),
+        (tr("one word on", "偏移一个元素"), (1, 1, 1, 0)),
         (tr("stride 2", "步长 2"), (2, 0, 1, 0)),
-        (tr("the same word", "同一个字"), (0, 0, 1, 0)),
+        (tr("the same word", "同一个元素"), (0, 0, 1, 0)),
     )
     cell, left, row = 8, 112, 46
     s = Svg(left + cell * words + 84, row * len(rows) + 34)
@@ -41,12 +41,12 @@ def requests(words: int = 64) -> str:
     listed = "; ".join(f"{name}: {count}" for (name, _), count in zip(rows, counts))
     alt = tr(
         f"Strips of {words} words in sectors of {_SECTOR}. Sectors that one request of {_WARP} lanes touches: {listed}.",
-        f"每条画出 {words} 个字，每 {_SECTOR} 个字一个扇区。{_WARP} 个 lane 的一次请求碰到的扇区数：{listed}。",
+        f"每条画出 {words} 个元素，每 {_SECTOR} 个元素一个扇区。{_WARP} 个 lane 的一次请求碰到的扇区数：{listed}。",
     )
     caption = tr(
         "One request of a warp. Small boxes: the words that its lanes want. Filled frames: the sectors that travel. The "
         "order of the lanes is not drawn, because it makes no difference.",
-        "线程束的一次请求。小方块：各 lane 要的字；填色的框：真正传输的扇区。lane 的先后次序没有画出来，因为它不起作用。",
+        "线程束的一次请求。小方块表示各 lane 读的元素，填色的框表示真正传输的扇区。lane 的先后次序没有影响，所以没有画出来。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -85,6 +85,6 @@ def mappings(drawn: int = 8, step: int = 2) -> str:
     caption = tr(
         f"One step of the loop, {drawn} lanes drawn. Rows lie one after the other in memory: what is side by side in a row "
         "shares sectors, what is one below the other does not.",
-        f"循环的一步，只画 {drawn} 个 lane。矩阵在内存里按行存放：同一行里相邻的元素共用扇区，上下相邻的则不共用。",
+        f"循环的一步，只画 {drawn} 个 lane。矩阵在内存里按行存放：同一行里相邻的元素共用扇区，上下相邻的元素则不共用。",
     )
     return figure(s, alt=alt, caption=caption)

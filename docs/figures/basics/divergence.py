@@ -32,7 +32,7 @@ def sum_and_max(
         for at, kinds in enumerate(rows):
             cells.row(at, [kind or "hollow dash muted" for kind in kinds])
         busy, total = sum(lanes - kinds.count(None) for kinds in rows), lanes * len(rows)
-        text = tr(f"{busy} of {total} lane slots used", f"{total} 个位置用了 {busy} 个")
+        text = tr(f"{busy} of {total} lane slots used", f"{total} 格用了 {busy} 格")
         s.text_from(cells.x, top + height * row + 22, text, "muted")
     alt = tr(
         f"Two grids of {lanes} lanes over time. With branches of {', '.join(str(length[p]) for p in paths)} steps the warp takes their sum, {len(steps)} steps; "
@@ -42,7 +42,7 @@ def sum_and_max(
     )
     caption = tr(
         f"Time runs down; dashed lanes are off. Left: the sum over the different sides, {len(steps)} steps. Right: the maximum over the lanes, {max(turns)} turns.",
-        f"时间向下，虚线表示 lane 不工作。左：各个不同分支之和，{len(steps)} 步。右：各 lane 圈数的最大值，{max(turns)} 圈。",
+        f"时间从上往下，虚线表示 lane 不工作。左：各个不同分支之和，{len(steps)} 步。右：各 lane 圈数的最大值，{max(turns)} 圈。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -78,6 +78,6 @@ def lock(lanes: int = 4) -> str:
     )
     caption = tr(
         "Time runs to the right. In the upper part no lane gives the lock back, because that code stands behind the meeting point.",
-        "时间向右。上半部分没有 lane 归还锁，因为归还锁的代码在汇合点之后。",
+        "时间从左往右。上半部分没有 lane 归还锁，因为归还锁的代码在汇合点之后。",
     )
     return figure(s, alt=alt, caption=caption)

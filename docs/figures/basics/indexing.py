@@ -85,11 +85,11 @@ def loops(n: int = 8) -> str:
     alt = tr(
         f"Three loops over {n} elements. In the first every output element comes from one input element, in the second "
         "from two neighbors of another array; both are maps. In the third every turn needs the result of the turn before.",
-        f"{n} 个元素上的三个循环。第一个循环里，每个输出元素来自一个输入元素；第二个来自另一个数组里的两个相邻元素；这两个都是映射。第三个循环里，每一轮都要用上一轮的结果。",
+        f"处理 {n} 个元素的三个循环。第一个循环里，每个输出元素来自一个输入元素；第二个来自另一个数组里的两个相邻元素；这两个都是映射。第三个循环里，每一轮都要用上一轮的结果。",
     )
     caption = tr(
         "Arrows run from what a turn reads to what it writes. No arrow starts at a cell that another turn writes: a map.",
-        "箭头从一轮循环读的元素指向它写的元素。只要没有箭头从别的轮次要写的格子出发，就是映射。",
+        "箭头从一轮循环读的元素指向这一轮写的元素。如果没有箭头从别的轮次要写的格子出发，循环就是映射。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -122,7 +122,7 @@ def digits(
     alt = tr(
         f"Six digits {values} with the extents {extents}; each digit is worth the product of the extents to its right: "
         f"{worth}. Together they are thread {total}.",
-        f"六位数字 {values}，各位的进制为 {extents}；每一位的权是它右边各进制的乘积：{worth}。合起来是第 {total} 号线程。",
+        f"六位数字 {values}，各位的进制为 {extents}；每一位的权是右边各位进制的乘积：{worth}。合起来是第 {total} 号线程。",
     )
     caption = tr(
         f"`grid={grid}`, `block={block}`: the id is a number of six digits, and a digit is worth the product of the extents to its right.",

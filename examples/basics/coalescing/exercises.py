@@ -14,7 +14,7 @@
 #             load of x touches, and which kernel is faster. The check compares the lengths for several n and times both.
 #           zh: >-
 #             一批点按 x、y、z、x、y、z……的次序存放，已给出的 kernel 计算它们到原点的距离。
-#             请为存成三个数组的点写出 length_of_arrays(xs, ys, zs, out, n)。
+#             如果点的三个坐标分别存成三个数组，请写出 length_of_arrays(xs, ys, zs, out, n)。
 #             先预测：两个 kernel 里，一个线程束读 x 各碰到几个扇区，哪个更快。检查程序用几种 n 核对结果，然后给两者计时。
 #         fails: "never written"
 #       2:
