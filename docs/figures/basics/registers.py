@@ -20,11 +20,11 @@ def layout(
     alt = tr(
         f"Local memory as rows: row k holds word k of all {lanes} lanes. The lanes want words {', '.join(map(str, chosen))}, "
         f"which lie in {len(touched)} rows; if all wanted the same word, it would be one.",
-        f"本地内存按行排列：第 k 行是全部 {lanes} 个 lane 的第 k 个字。各 lane 要的字是 {'、'.join(map(str, chosen))}，"
-        f"落在 {len(touched)} 行里；如果大家要同一个字，就只有一行。",
+        f"本地内存按行排列：第 k 行是全部 {lanes} 个 lane 的第 k 个字。各 lane 访问的字是 {'、'.join(map(str, chosen))}，"
+        f"落在 {len(touched)} 行里；如果所有 lane 访问同一个字，就只有一行。",
     )
     caption = tr(
         f"A row holds the same word of all lanes, side by side in memory. Colored: the word that each lane wants. If all want the same word, they touch one row; here {lanes} lanes touch {len(touched)} rows.",
-        f"一行是所有 lane 的同一个字，在内存里连续存放；着色的是各 lane 要的字。如果大家要同一个字，只碰到一行；这里 {lanes} 个 lane 碰到 {len(touched)} 行。",
+        f"一行是所有 lane 的同一个字，在内存里连续存放；着色的是各 lane 访问的字。如果所有 lane 访问同一个字，只碰到一行；这里 {lanes} 个 lane 碰到 {len(touched)} 行。",
     )
     return figure(s, alt=alt, caption=caption)
