@@ -17,7 +17,7 @@
 #           zh: >-
 #             一个线程的八个结果在 C 中可以上下排列，本章的 kernel 就是这样：lane l 负责第 l 列的第 0 到 7 行。
 #             也可以左右排列：前 8 个线程负责第 0 行的 64 列，线程 t 负责第 8t 到 8t + 7 列；接下来的 8 个线程负责第 1 行，依此类推。
-#             请写出 first_words(n)：C 有 n 列时，第一个线程束的每个 lane 最先写入的字在 C 中的下标，两种排法各返回一组。
+#             请写出 first_words(n)：C 有 n 列时，第一个线程束的每个 lane 最先写入的元素在 C 中的下标，两种排法各返回一组。
 #             检查程序会数这次写入碰到几个扇区。由此能看出这个 kernel 为什么这样排吗？
 #         fails: "side by side"
 #       2:
@@ -31,7 +31,7 @@
 #             thread have, so that the lanes of a warp stay neighbors in both? Start from the program of this chapter. The
 #             check multiplies matrices of odd shapes and times the kernel beside thread_tile.
 #           zh: >-
-#             让每个线程算 8 x 2 个结果，这样 A 的每个字也能用两次。分块不变，256 个线程就够了。
+#             让每个线程算 8 x 2 个结果，这样 A 的每个元素也能用两次。分块不变，256 个线程就够了。
 #             先数一数每个结果从共享内存读几个字。一个线程该取哪两列，才能让同一线程束的 lane 在两列上都左右相邻？
 #             可以从本章的程序改起。检查程序会计算各种大小的矩阵，并与 thread_tile 一起计时。
 #         fails: "never written"
