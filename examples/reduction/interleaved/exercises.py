@@ -14,7 +14,7 @@
 #             kernels of this chapter will it resemble? `#pragma unroll` stands directly before a loop.
 #           zh: >-
 #             写出第一级的循环，保留取模，但要让编译器能把它展开：256 是常量，所以循环体的每一份里 `step`
-#             也是常量。先预测：它会像本章三个 kernel 里的哪一个？`#pragma unroll` 写在循环的正前方。
+#             也是常量。先预测：这样写会像本章三个 kernel 里的哪一个？`#pragma unroll` 写在循环的正前方。
 #         fails: "n=31"
 #       2:
 #         title: {en: "Rows of any width", zh: "任意宽度的行"}
