@@ -30,7 +30,7 @@
 #             The tree halves the number of words, which loses one when the number is odd. Change it so that
 #             it is right for every block from 1 to 1024 threads.
 #           zh: >-
-#             这棵树不断把字数对半分，遇到奇数就会漏掉一个字。请修改它，让 1 到 1024 个线程的任何线程块都正确。
+#             这棵树不断把元素个数对半分，遇到奇数就会漏掉一个元素。请修改它，让 1 到 1024 个线程的任何线程块都正确。
 #         fails: "block=31"
 # ---
 # %% stub-1
