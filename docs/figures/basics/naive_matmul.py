@@ -52,7 +52,7 @@ def cover(m: int = 100, n: int = 70, tile: int = 32) -> str:
     s.text_from(left + across * edge + 20, top + 30, counts)
     alt = tr(
         f"{across} by {down} blocks of {tile} by {tile} threads cover a matrix of {m} rows and {n} columns; the last column and the last row of blocks stick out.",
-        f"{across} × {down} 个 {tile} × {tile} 的线程块盖住一个 {m} 行 {n} 列的矩阵，最右一列和最下一行伸到了外面。",
+        f"{across} × {down} 个 {tile} × {tile} 的线程块盖住一个 {m} 行 {n} 列的矩阵，最右一列和最下一行的线程块超出了矩阵。",
     )
     return figure(
         s,

@@ -64,7 +64,7 @@ def uses(threads: int, registers: int, shared: int, title: str = "") -> str:
         f"{title + ': ' if title else ''}{threads} threads, {registers} registers, {shared} B, compute capability {gpu}. "
         f"Each color is one block; the dashed part is left over. The number in red is the smallest: it decides. Occupancy {occupancy:.0%}.",
         f"{title + '：' if title else ''}{threads} 个线程，{registers} 个寄存器，{shared} B，计算能力 {gpu}。"
-        f"每种颜色是一个线程块；虚线部分是剩余。红色的数字最小，由它决定。占用率 {occupancy:.0%}。",
+        f"每种颜色是一个线程块；虚线部分是剩余。红色的数字最小，决定放得下几个线程块。占用率 {occupancy:.0%}。",
     )
     return figure(s, alt=alt, caption=caption)
 

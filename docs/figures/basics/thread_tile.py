@@ -66,8 +66,8 @@ def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
     said = (
         tr(f"{threads} threads", f"{threads} 个线程"),
         tr(f"one thread: {tm} results", f"一个线程：{tm} 个结果"),
-        tr("per step of K: 1 word of B,", "沿 K 走一步：B 读 1 个字，"),
-        tr(f"{tm} words of A, {tm} FMAs", f"A 读 {tm} 个字，做 {tm} 次 FMA"),
+        tr("per step of K: 1 word of B,", "沿 K 走一步：B 读 1 个元素，"),
+        tr(f"{tm} words of A, {tm} FMAs", f"A 读 {tm} 个元素，做 {tm} 次 FMA"),
     )
     for i, line in enumerate(said):
         s.text_from(x, y_c + 30 + 24 * i, line, "bold" if i == 1 else "")
@@ -78,6 +78,6 @@ def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
     )
     caption = tr(
         "To scale. Dark: what one thread reads and computes in one pass over the tiles.",
-        "按比例绘制。深色：一个线程在一遍分块中读取和计算的部分。",
+        "按比例绘制。深色：处理一对分块时，一个线程读取和计算的部分。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -34,7 +34,7 @@ def strided(block: int = 256, step: int = 4, warp: int = 0) -> str:
     caption = tr(
         f"Distance {step}: lane numbers of warp {warp} at the words that they store to. A column is a bank: {used} banks "
         f"for {len(words)} lanes, so {ways} passes.",
-        f"距离 {step}：线程束 {warp} 的 lane 号写在它要写的字上。一列是一个存储体：{len(words)} 个 lane 挤在 {used} 个存储体里，要 {ways} 趟。",
+        f"距离 {step}：线程束 {warp} 的 lane 号标在各 lane 写入的字上。一列是一个存储体：{len(words)} 个 lane 挤在 {used} 个存储体里，要 {ways} 趟。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -71,12 +71,12 @@ def conflicts(block: int = 256) -> str:
     alt = tr(
         f"Extra wavefronts of the stores of one block of {block}, by round. Strided: {shown} = "
         f"{sum(table['interleaved'])}. Sequential: {sum(table['sequential'])}.",
-        f"一个 {block} 线程的线程块，各轮存储多出的趟数。跨步：{shown} = {sum(table['interleaved'])}；连续：{sum(table['sequential'])}。",
+        f"一个 {block} 线程的线程块，各轮写入多出的趟数。跨步：{shown} = {sum(table['interleaved'])}；连续：{sum(table['sequential'])}。",
     )
     caption = tr(
         f"Passes beyond the first, all stores of a block of {block}: {shown} = {sum(table['interleaved'])}. "
         "They peak in the middle: later rounds have too few lanes for worse.",
-        f"{block} 线程的线程块，全部存储中第一趟以外的趟数：{shown} = {sum(table['interleaved'])}。中间最高：再往后，参与的 lane 太少，想更糟也不行。",
+        f"{block} 线程的线程块，全部写入中第一趟以外的趟数：{shown} = {sum(table['interleaved'])}。中间最高：再往后，工作的 lane 太少，冲突不会更多。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -88,12 +88,12 @@ def tree(block: int = 16, warp: int = 4) -> str:
     distances = ", ".join(str(d) for d, _ in rounds("sequential", block))
     alt = tr(
         f"A tree over {block} words with distances {distances}: in each round threads 0, 1, 2 and so on add to words 0, 1, 2 and so on.",
-        f"{block} 个字上的一棵树，距离依次为 {distances}：每一轮都是线程 0、1、2……写 0、1、2……号字。",
+        f"{block} 个字上的一棵树，距离依次为 {distances}：每一轮都是线程 0、1、2……写第 0、1、2……个字。",
     )
     caption = tr(
         f"Sequential addressing: distances {distances}. Thread t writes word t, so neighboring lanes write neighboring words. "
         f"Warps are drawn with {warp} lanes.",
-        f"连续寻址：距离依次为 {distances}。线程 t 写 t 号字，相邻的 lane 写相邻的字。每个线程束只画 {warp} 个 lane。",
+        f"连续寻址：距离依次为 {distances}。线程 t 写第 t 个字，相邻的 lane 写相邻的字。每个线程束只画 {warp} 个 lane。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -145,6 +145,6 @@ def phases(words: int = 4) -> str:
     )
     caption = tr(
         f"One load instruction of {4 * words} bytes per lane: {words} phases of {lanes} lanes (their numbers in the boxes), no conflict.",
-        f"一条每 lane 读 {4 * words} 字节的指令：{words} 段，每段 {lanes} 个 lane（框中是 lane 号），没有冲突。",
+        f"一条指令让每个 lane 读 {4 * words} 字节：{words} 段，每段 {lanes} 个 lane（框中是 lane 号），没有冲突。",
     )
     return figure(s, alt=alt, caption=caption)

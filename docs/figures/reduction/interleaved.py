@@ -25,7 +25,7 @@ def trees(block: int = 16, warp: int = 4) -> str:
     alt = tr(
         f"Two trees over the same {block} words with the same pairs. By modulo {shown[0]} of {block // warp} warps work "
         f"in the rounds, by strided index {shown[1]}.",
-        f"同样 {block} 个字、同样配对的两棵树。取模时，各轮有工作的线程束为 {shown[0]} 个（共 {block // warp} 个）；跨步索引时为 {shown[1]} 个。",
+        f"两棵树的 {block} 个元素和配对都相同。取模时，各轮有工作的线程束为 {shown[0]} 个（共 {block // warp} 个）；跨步索引时为 {shown[1]} 个。",
     )
     caption = tr(
         f"The same pairs, the same values, other threads. Warps are drawn with {warp} lanes, one color each: "
