@@ -30,10 +30,10 @@
 #             own, with the line `@rung` of `few_blocks.cu`, `python -m cudatut try reduction my_reduce.cu`
 #             times it beside the ladder.
 #           zh: >-
-#             对浮点数，编译器不能改变加法的次序，所以一轮里四次读取的结果要一个接一个地加到同一个累加值上。请写一个
-#             遍历，用四个互不等待的累加值。每个线程把自己的总和写到 `out`。先预测：第七级等的是加法吗？把它放进
+#             浮点数的加法，编译器不能改变次序，所以一轮里四次读取的结果要一个接一个地加到同一个累加值上。请写一个
+#             遍历，用四个互不等待的累加值。每个线程把自己的总和写到 `out`。先预测：第七级的时间花在等加法上吗？把 kernel 放进
 #             单独的文件，加上 `few_blocks.cu` 的那行 `@rung`，`python -m cudatut try reduction my_reduce.cu`
-#             就会让它和整个阶梯一起计时。
+#             就会把这个 kernel 和整个阶梯放在一起计时。
 #         fails: "n=1"
 # ---
 # %% stub-1
