@@ -15,9 +15,9 @@
 #             have the opposite order, and their highest bit is set. `__float_as_uint(x)` gives the bits of
 #             x. Then let each warp find its largest key first.
 #           zh: >-
-#             float 没有 `atomicMax`。请用 `unsigned` 的 `atomicMax`：找一个位变换 `key_of`，让较大的 float 对应较大的键，
+#             float 没有 `atomicMax`。请用 `unsigned` 的 `atomicMax`：找出一个位变换 `key_of`，float 越大，键也越大，
 #             再在 `bits_of` 里变换回去。把各位当作整数来看，正数的次序与数值一致；负数的次序恰好相反，而且最高位是 1。
-#             `__float_as_uint(x)` 给出 x 的各位。然后让每个线程束先求出自己最大的键。
+#             `__float_as_uint(x)` 返回 x 的各位。写好之后，再让每个线程束先求出束内最大的键。
 #         fails: "n=31"
 #       2:
 #         title: {en: "More values than copies have room for", zh: "值太多，放不下那么多份"}
@@ -31,7 +31,7 @@
 #             the passes of a warp for random values and 1, 2, 4, 8, 16 and 32 copies by a simulation. Then
 #             write the kernel. The check runs it with the most copies that fit your GPU.
 #           zh: >-
-#             现在的值是小于 1024 的 16 位数。32 份计数器要 128 KiB，H100 和 A100 放得下，许多 GPU 放不下。份数少的时候，
+#             现在的值是小于 1024 的 16 位数。32 份计数器要占 128 KiB，H100 和 A100 放得下，许多 GPU 放不下。份数少的时候，
 #             每个 lane 就用第 `lane % copies` 份，（值，份）的计数器是第 `copies * 值 + 份` 号字。先用模拟预测：
 #             值是随机的，份数取 1、2、4、8、16、32 时，一个线程束各要几趟；再写出 kernel。检查程序会用你的 GPU 放得下的最多份数运行它。
 #         fails: "random, n=1"
