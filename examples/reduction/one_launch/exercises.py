@@ -26,7 +26,7 @@
 #             integer. `atomicAdd` takes `unsigned long long`; modulo 2^64 it is right for negative numbers too.
 #             What is the largest error, and how many elements may there be?
 #           zh: >-
-#             对绝对值小于 2 的 float 用原子操作求和，要求运行二十次只有一种结果。请换用一种加法没有舍入的数：以
+#             对绝对值小于 2 的 float 用原子操作求和，要求运行二十次只有一种结果。请换用相加时没有舍入的数：以
 #             2^-32 为单位的 64 位整数。`__float2ll_rn(y)` 把 float 舍入为最近的 64 位整数。`atomicAdd` 接受
 #             `unsigned long long`；它按模 2^64 计算，对负数同样正确。误差最大是多少？最多能有多少个元素？
 #         fails: "n=1"
