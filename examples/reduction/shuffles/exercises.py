@@ -12,8 +12,8 @@
 #             Each block of 256 threads divides its elements by their sum, as a softmax does. All 256 threads
 #             need the sum. Finish the kernel `shares` with one barrier and the eight words of shared memory.
 #           zh: >-
-#             每个 256 线程的线程块把自己的元素除以它们的总和，softmax 就是这样做的。256 个线程都需要这个总和。
-#             请补完 kernel `shares`，只用一次屏障和这八个字的共享内存。
+#             每个线程块有 256 个线程，每个元素都要除以本块元素的总和，softmax 就是这样做的。256 个线程都需要这个总和。
+#             请补完 kernel `shares`，只用一次屏障，共享内存也只用这八个字。
 #         fails: "n=31"
 #       2:
 #         title: {en: "A block of any size", zh: "任意大小的线程块"}
@@ -25,7 +25,7 @@
 #             lanes, and the number of warps may be any number up to 32. Which mask names only lanes that
 #             exist? Which values may be added?
 #           zh: >-
-#             请修改线程块的求和，让 1 到 1024 个线程的任何线程块都得到正确结果。线程束可以不满 32 个 lane，线程束的个数可以是
+#             请修改线程块的求和，让线程块无论有几个线程（1 到 1024），结果都正确。线程束可以不满 32 个 lane，线程束的个数可以是
 #             不超过 32 的任何数。哪个掩码只包含存在的 lane？哪些值可以加进来？
 #         fails: "block=31"
 # ---
