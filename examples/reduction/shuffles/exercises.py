@@ -13,7 +13,7 @@
 #             need the sum. Finish the kernel `shares` with one barrier and the eight words of shared memory.
 #           zh: >-
 #             每个线程块有 256 个线程，每个元素都要除以本块元素的总和，softmax 就是这样做的。256 个线程都需要这个总和。
-#             请补完 kernel `shares`，只用一次屏障，共享内存也只用这八个字。
+#             请补完 kernel `shares`，只用一次屏障，共享内存也只用这八个元素。
 #         fails: "n=31"
 #       2:
 #         title: {en: "A block of any size", zh: "任意大小的线程块"}

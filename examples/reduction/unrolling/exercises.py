@@ -14,7 +14,7 @@
 #             see a race, so run your file under `compute-sanitizer --tool racecheck` too.
 #           zh: >-
 #             写出最后一个线程束的代码：每一步只用一个 `__syncwarp()`，而且没有数据竞争。上图的下半部分就是提示。
-#             检查程序会对几种长度的随机整数求和。它看不出竞争，所以还要用
+#             检查程序会对几种长度的随机整数求和。竞争却检查不出来，所以还要用
 #             `compute-sanitizer --tool racecheck` 运行你的文件。
 #         fails: "n=31"
 #       2:
@@ -28,8 +28,8 @@
 #             As a rung in a file of your own, with a line `// @rung kernel=lean block=256 per_thread=2`,
 #             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
 #           zh: >-
-#             不用 `%` 写出最后一个线程束的代码，而且任何 lane 都不能超出那 32 个字。第五级里，线程束 0 在第三轮之后执行
-#             62 条指令。你能省下多少条？预计能省多少时间？把它作为一级放进你自己的文件，加上一行
+#             不用 `%` 写出最后一个线程束的代码，而且任何 lane 都不能超出那 32 个元素。第五级里，线程束 0 在第三轮之后执行
+#             62 条指令。你能省下多少条？预计能省多少时间？把代码作为一级放进你自己的文件，加上一行
 #             `// @rung kernel=lean block=256 per_thread=2`，`python -m cudatut try reduction my_reduce.cu`
 #             就会把它和整个阶梯放在一起计时。
 #         fails: "n=31"
