@@ -13,9 +13,9 @@
 #             begins at a multiple of 16 bytes, two at a multiple of 8, else one (`width`). Compute how many
 #             loads 8 words of a row take on average over 8 rows, for rows of 4096 to 4099 words.
 #           zh: >-
-#             `load4` 对整个矩阵只判断一次，其实也可以逐行判断：行首地址是 16 字节的整数倍，就一次读四个字；是 8 字节的
-#             整数倍，就一次读两个字；否则一次读一个字（`width`）。请算出每行有 4096 到 4099 个字时，读一行里的 8 个字
-#             平均要几次读取（对 8 行求平均）。
+#             `load4` 对整个矩阵只判断一次，其实也可以逐行判断：行首地址是 16 字节的整数倍，就一次读四个元素；是 8 字节的
+#             整数倍，就读两个；否则只读一个（`width`）。请算出每行有 4096 到 4099 个元素时，读一行里的 8 个元素
+#             平均要读几次（对 8 行求平均）。
 #         fails: "loads"
 #       2:
 #         title: {en: "Does A have to be turned?", zh: "A 必须转置吗？"}
@@ -27,7 +27,7 @@
 #             four as well. Count the passes that a warp needs for its words of A in one step, turned and not
 #             turned. Does turning save passes? As a rung, `python -m cudatut try gemm unturned.cu` times it.
 #           zh: >-
-#             A 的分块不转置时，同一行的四个深度在共享内存里相邻，同样可以四个字一次地读。请数出一步里一个线程束读 A 的字
+#             A 的分块不转置时，同一行的四个深度在共享内存里相邻，同样可以一次读四个。请数出一步里一个线程束读 A
 #             要几趟，转置时和不转置时各是多少。转置能减少趟数吗？把它写成一级之后，可以用
 #             `python -m cudatut try gemm unturned.cu` 计时。
 #         fails: "passes to read A"
