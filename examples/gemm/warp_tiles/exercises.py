@@ -16,8 +16,8 @@
 #             all ten choices of bits. What do those with the fewest passes have in common?
 #           zh: >-
 #             在 32 × 64 的线程束分块里，lane 排成 4 行 8 列：lane 编号的五位里有三位表示列，其余两位表示行。写出
-#             `numbering(columns)`：一个线程束在一个深度上读 A 和读 B 各要几趟。每个 lane 有 8 行，从自己的第一行和再往下
-#             四行处各读一次 A；从自己的第一列（每个 lane 连续四列）和再往右 32 列处各读一次 B。检查程序会试遍十种选法。
+#             `numbering(columns)`：一个线程束在一个深度上读 A 和读 B 各要几趟。每个 lane 算 8 行，在第一行和再往下
+#             四行处各读一次 A，在第一列（每个 lane 连续四列）和再往右 32 列处各读一次 B。检查程序会试遍十种选法。
 #             趟数最少的那些有什么共同点？
 #         fails: "fewest passes"
 #       2:
@@ -31,7 +31,7 @@
 #             with this tile, depth 16 and blocks of 128 x 128 results. How many threads does a block have then? Before
 #             you measure: how many registers will a thread need, and how many warps will a scheduler have?
 #           zh: >-
-#             每个线程 16 × 8 个结果，线程束分块就是 64 × 64，每次 FMA 的字数减为三分之二。kernel 是模板，即
+#             每个线程 16 × 8 个结果，线程束分块就是 64 × 64，每次 FMA 读的元素减为三分之二。kernel 是模板，即
 #             `gemm/ladder/warp_tile.cu` 里的 `sgemm_warp_tile<BM,BN,BK,WM,WN,TM,TN>`。用这种分块、深度 16、每个线程块
 #             128 × 128 个结果写出 `product`。这时一个线程块有多少线程？测量之前先想一想：一个线程要多少寄存器？
 #             一个调度器有几个线程束？
