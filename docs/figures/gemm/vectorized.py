@@ -35,12 +35,12 @@ def turned(rows: int = 6, bk: int = 8) -> str:
     alt = tr(
         f"Threads 2r and 2r + 1 bring the eight words of row r of A. In shared memory they stand in column r, so that the words "
         f"of neighboring rows at one depth lie side by side. Shown: {rows} rows.",
-        f"线程 2r 与 2r + 1 搬来 A 第 r 行的八个字；在共享内存里它们成了第 r 列，于是同一深度上相邻各行的字左右相邻。图中是 {rows} 行。",
+        f"线程 2r 与 2r + 1 搬来 A 第 r 行的八个元素，写到共享内存的第 r 列，于是同一深度上相邻各行的元素左右相邻。图中是 {rows} 行。",
     )
     caption = tr(
         "The first rows of a tile of A. A thread's results need words of neighboring rows at one depth: a column of A, but "
         "a row of As.",
-        "A 的一个分块的前几行。线程的结果要用同一深度上相邻各行的字：在 A 里是一列，在 As 里是一行。",
+        "A 的一个分块的前几行。线程的结果要用同一深度上相邻各行的元素：在 A 里是一列，在 As 里是一行。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -53,7 +53,7 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
     told = []
     for p, pitch in enumerate(pitches):
         cells = Grid(s, 14 + panel * p, top, cell, gap=2, rx=0)
-        s.text_from(cells.x, 24, tr(f"{pitch} words per row", f"每行 {pitch} 个字"), "bold")
+        s.text_from(cells.x, 24, tr(f"{pitch} words per row", f"每行 {pitch} 个元素"), "bold")
         offsets = [row * pitch % 4 for row in range(rows)]  # words past a multiple of 16 bytes
         for row, offset in enumerate(offsets):
             for column in range(shown):
@@ -71,7 +71,7 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
         )
         + ".",
         "；".join(
-            f"每行 {pitch} 个字：{rows} 行中 {good} 行从 16 字节的整数倍开始"
+            f"每行 {pitch} 个元素：{rows} 行中 {good} 行从 16 字节的整数倍开始"
             for pitch, good in told
         )
         + "。",
@@ -79,6 +79,6 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
     caption = tr(
         "Beginnings of rows; strokes stand at multiples of 16 bytes. The number: how many words past such a multiple the row "
         "begins. Only rows with 0 can be read four words at a time from their first word on.",
-        "各行的开头；竖线在 16 字节的整数倍处。数字：这一行从整数倍之后第几个字开始。只有数字为 0 的行，才能从第一个字起四个四个地读。",
+        "各行的开头；竖线在 16 字节的整数倍处。数字：行首在整数倍之后几个元素处。只有数字为 0 的行，才能从第一个元素起四个四个地读。",
     )
     return figure(s, alt=alt, caption=caption)

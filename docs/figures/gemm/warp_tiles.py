@@ -29,18 +29,18 @@ def tiles(
         words, fmas = wm + wn, wm * wn
         told.append((wm, wn, words, words / fmas))
         each = tr(f"{words / fmas:.3f} per FMA", f"每次 FMA {words / fmas:.3f} 个")
-        s.text_from(x0, top + bm * scale + 22, tr(f"{words} words", f"{words} 个字"))
+        s.text_from(x0, top + bm * scale + 22, tr(f"{words} words", f"{words} 个元素"))
         s.text_from(x0, top + bm * scale + 44, each)
     listed = "; ".join(f"{m} x {n}: {w} words, {each:.3f} per FMA" for m, n, w, each in told)
     alt = tr(
         f"A tile of {bm} x {bn} divided among warps in {len(shapes)} ways. Words that a warp needs at one depth: {listed}.",
-        f"{bm} × {bn} 的分块按 {len(shapes)} 种方式分给线程束。线程束在一个深度上需要的字："
+        f"{bm} × {bn} 的分块按 {len(shapes)} 种方式分给线程束。线程束在每个深度上要读的元素："
         + "；".join(f"{m} × {n}：{w} 个，每次 FMA {each:.3f} 个" for m, n, w, each in told)
         + "。",
     )
     caption = tr(
         f"To scale. At the edges: the words of A (left) and of B (above) that warp {shown} needs at one depth.",
-        f"按比例绘制。边上是束 {shown} 在一个深度上需要的 A 的字（左）和 B 的字（上）。",
+        f"按比例绘制。边上是束 {shown} 在每个深度上要读的 A 的元素（左）和 B 的元素（上）。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -75,7 +75,7 @@ def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
     caption = tr(
         "Each box is a lane with its first four columns. Lanes in a column need the same words of B, lanes in a row the same of "
         "A. A color is a group of eight lanes, which a load of four words per lane serves together.",
-        "每个方块是一个 lane（图中只画它的前四列）。同列的 lane 要 B 的同样几个字，同行的 lane 要 A 的同样几个字。一种颜色是一组八个 lane，每 lane 四个字的读取一次处理一组。",
+        "每个方块是一个 lane（图中只画它的前四列）。同列的 lane 读 B 的同样几个元素，同行的 lane 读 A 的同样几个元素。一种颜色是一组八个 lane；每个 lane 读四个元素时，一次处理一组。",
     )
     return figure(s, alt=alt, caption=caption)
 
