@@ -31,11 +31,11 @@ def operands() -> str:
     )
     alt = tr(
         f"Who issues an instruction, and where A, B and the sums are. {rows}.",
-        f"谁发出指令，A、B 与累加值在哪里。{rows}。",
+        f"谁发射指令，A、B 与累加值在哪里。{rows}。",
     )
     caption = tr(
         "From generation to generation, operands move away from the threads. On Blackwell no operand of a product is in registers.",
-        "一代接一代，操作数离线程越来越远。在 Blackwell 上，乘法的操作数没有一个在寄存器里。",
+        "每一代的操作数都离线程更远。在 Blackwell 上，乘法的操作数都不在寄存器里。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -68,7 +68,7 @@ def block(size: int = 16, shown: int = 8) -> str:
     )
     caption = tr(
         f"A block of nvfp4: {size} numbers and a scale. Every number is multiplied by the scale of its block.",
-        f"一块 nvfp4：{size} 个数和一个缩放系数。每个数都要乘以本块的系数。",
+        f"一块 nvfp4：{size} 个数和一个缩放系数。每个数都要乘上本块的系数。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -98,6 +98,6 @@ def pair(rows: int = 128, columns: int = 256) -> str:
     )
     caption = tr(
         "A pair of blocks: each brings its rows of A, and half of the columns of B that both need.",
-        "一对线程块：各自搬来自己那些行的 A，以及两者都需要的 B 的一半列。",
+        "一对线程块：各自搬来 A 中自己的行；两者都要用的 B 的列，各搬一半。",
     )
     return figure(s, alt=alt, caption=caption)

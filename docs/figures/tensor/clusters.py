@@ -62,7 +62,7 @@ def cluster() -> str:
     )
     caption = tr(
         "A stage of two blocks of a cluster: each asks for its own rows of A and for one half of B, which the multicast writes into both.",
-        "一个集群里两个线程块的一个阶段：各自请求自己那些行的 A，以及 B 的一半；多播把这一半写进两个线程块。",
+        "一个集群里两个线程块的一个阶段：各自请求 A 中自己的行和 B 的一半；B 的这一半经多播写进两个线程块。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -78,6 +78,6 @@ def divide(rows: int = 8, columns: int = 8, tile: tuple[int, int] = (2, 3)) -> s
     )
     caption = tr(
         "Two coordinates instead of one: which tile, and where in it.",
-        "一个坐标变成两个：在哪个分块，以及在块内何处。",
+        "一个坐标分成两个：在哪个分块，以及在块内哪个位置。",
     )
     return figure(s, alt=alt, caption=caption)

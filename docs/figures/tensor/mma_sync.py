@@ -25,11 +25,11 @@ def layouts(piece: int = 3) -> str:
     alt = tr(
         f"Piece {piece} of eight lines in three layouts. Without padding or swizzle all eight are in the same four banks; in the other two each is in "
         "four banks of its own.",
-        f"八行的第 {piece} 块在三种布局中的位置。不填充也不重排时，八块都在同样四个存储体里；另外两种布局中，每块各占四个存储体。",
+        f"八行的第 {piece} 小段在三种布局中的位置。不填充也不重排时，八小段都在同样四个存储体里；另外两种布局中，每小段各占四个存储体。",
     )
     caption = tr(
         f"What `ldmatrix` reads for one matrix: piece {piece} of eight lines. A column is four banks, named by the first; the number is the line.",
-        f"`ldmatrix` 为一个矩阵读取的内容：八行的第 {piece} 块。每列是四个存储体，以第一个命名；数字是行号。",
+        f"`ldmatrix` 读一个矩阵，就是读八行的第 {piece} 小段。每列是四个存储体，标出第一个的编号；数字是行号。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -59,6 +59,6 @@ def warps(rows: int = 128, columns: int = 256, warp_rows: int = 64, warp_columns
     )
     caption = tr(
         f"Each warp reads its {warp_rows} rows of A and {warp_columns} columns of B from shared memory; those beside it and below it read parts of the same.",
-        f"每个线程束从共享内存读取自己的 A 的 {warp_rows} 行和 B 的 {warp_columns} 列；旁边和下面的线程束会重复读取其中的部分。",
+        f"每个线程束从共享内存读取自己的 A 的 {warp_rows} 行和 B 的 {warp_columns} 列；旁边和下面的线程束会重复读取其中一部分。",
     )
     return figure(s, alt=alt, caption=caption)

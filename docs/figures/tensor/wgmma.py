@@ -79,6 +79,6 @@ def boxes(columns: int = 128) -> str:
         "The first ten lines of a box; the number is the piece of 16 bytes that stands at this place. Colored: what one wgmma reads of "
         "these lines, the first eight lines (or steps) and the next. With lines along the depth it is two pieces of each line, "
         "which the swizzle has spread over all banks.",
-        "盒子的前十行；数字表示放在这里的是第几小段（16 字节）。着色部分是一条 wgmma 从这些行里读取的内容：前八行（或前八步），以及接下来的。行沿深度方向时，它读取每行的两小段，重排把它们分散到了所有存储体上。",
+        "盒子的前十行；数字表示放在这里的是第几小段（16 字节）。着色部分是一条 wgmma 从这些行里读取的内容：前八行（或前八步），以及接下来的。行沿深度方向时，一条 wgmma 读取每行的两小段，这些小段经过重排，分散在所有存储体里。",
     )
     return figure(s, alt=alt, caption=caption)
