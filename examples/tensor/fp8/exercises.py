@@ -4,7 +4,7 @@
 #     requires: sm_80
 #     exercises:
 #       1:
-#         title: {en: "Back to fp32", zh: "变回 fp32"}
+#         title: {en: "Back to fp32", zh: "还原成 fp32"}
 #         level: easy
 #         minutes: 15
 #         task:
@@ -13,9 +13,9 @@
 #             fp32. The scale of element (row, column) is at `scales[column / 128 * pitch + row]`. A block has a row; its
 #             threads walk over the columns. The check compares with NumPy, also for widths that are no multiple of 128.
 #           zh: >-
-#             编写 kernel `dequantize`：把 e4m3 编码的矩阵连同它的缩放系数（每行每 128 个数一个）变成 fp32。元素
+#             编写 kernel `dequantize`：用 e4m3 编码的矩阵和缩放系数（每行每 128 个数一个）还原出 fp32。元素
 #             (row, column) 的系数在 `scales[column / 128 * pitch + row]`。一个线程块负责一行，块内的线程遍历各列。检查程序与
-#             NumPy 比较，宽度不一定是 128 的倍数。
+#             NumPy 的结果比较，宽度不一定是 128 的倍数。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "An adder in NumPy", zh: "用 NumPy 写一个加法器"}
@@ -29,7 +29,7 @@
 #             numbers are zero the sum is zero. The check computes the same with whole numbers.
 #           zh: >-
 #             写出 `add_up(numbers, bits)`：沿最后一个轴求和，模拟一个首位之后只保留 `bits` 位的加法器。所有数都
-#             与最大的那个对齐：最大的数如果满足 2^e <= |x| < 2^(e + 1)，就把每个数都朝零截断成 2^(e - bits) 的倍数，
+#             与最大的数对齐：最大的数如果满足 2^e <= |x| < 2^(e + 1)，就把每个数都朝零截断成 2^(e - bits) 的倍数，
 #             再无误差地相加。如果所有数都是零，结果就是零。检查程序用整数做同样的计算。
 #         fails: "sums of the adder"
 # ---
