@@ -16,7 +16,7 @@
 #             belongs to the group of its row.
 #           zh: >-
 #             分块有 128 行、256 列。先是第 0 组的分块，再是第 1 组的，依此类推；组内先从上到下走完一列分块，再到下一列。
-#             写出 `place(ends, n, tile)`：一个分块属于哪个组，以及它在结果里从哪一行、哪一列开始。`ends` 给出每组的行在
+#             写出 `place(ends, n, tile)`：给定一个分块，返回所属的组，以及在结果里从哪一行、哪一列开始。`ends` 给出每组的行到
 #             哪里结束，有的组可能没有行。检查程序要求结果的每个元素恰好属于一个分块，而且该分块属于这一行所在的组。
 #         fails: "are wrong"
 #       2:
@@ -30,7 +30,7 @@
 #             together. There are at most 1024 experts; the block may have fewer threads.
 #           zh: >-
 #             编写 kernel `count_rows`，在 GPU 上算出 `ends`。`expert[i]` 是第 i 行所选的专家，各行还没有排序。一个线程块统计
-#             每个专家的行数，并写出 ends[g]，即专家 0 到 g 的行数之和。专家最多 1024 个，线程数可能比专家少。
+#             每个专家的行数，并写出 ends[g]，值为专家 0 到 g 的行数之和。专家最多 1024 个，线程数可能比专家少。
 #         fails: "are wrong"
 # ---
 # %% stub-1
