@@ -15,12 +15,12 @@
 #             1 divided by this one. And if a kernel is twice as fast as the other on one shape and half as fast on another shape, both are
 #             equally fast. Why does the mean of the ratios not do it?
 #           zh: >-
-#             `ours` 和 `theirs` 是两个 kernel 在同样一些形状上的用时。写出 `times_as_fast(ours, theirs)`：用一个数说明我们的速度是对方的多少倍。
-#             这个数不能取决于谁写在前面：反过来算，必须得到倒数。如果一个 kernel 在一种形状上快一倍，在另一种形状上慢一半，
-#             那么两者总的来说一样快。为什么比值的平均数做不到？
+#             `ours` 和 `theirs` 是两个 kernel 在同样一些形状上的用时。写出 `times_as_fast(ours, theirs)`：用一个数表示我们的速度是对方的多少倍。
+#             这个数不能受先后次序影响：双方对调，必须得到倒数。如果一个 kernel 在一种形状上快一倍，在另一种形状上慢一半，
+#             那么两者应当算一样快。为什么用比值的平均数做不到？
 #         fails: "are wrong"
 #       2:
-#         title: {en: "Work that nobody needs", zh: "没人需要的计算"}
+#         title: {en: "Work that nobody needs", zh: "白做的计算"}
 #         level: medium
 #         minutes: 25
 #         task:
@@ -31,7 +31,7 @@
 #             `best(m, n, sms)`: of 64, 128, 192 and 256 columns those with the largest share; of equal ones the most columns.
 #           zh: >-
 #             m x n 的结果由 `sms` 个 SM 按整个分块计算，每个分块 128 行、`columns` 列，每个 SM 一次算一个。有些分块超出边界，
-#             最后一轮里有些 SM 没有分块可算。写出 `useful(m, n, columns, sms)`：全部 SM 在所有轮次里能算的量中，属于结果的占
+#             最后一轮里有些 SM 没有分块可算。写出 `useful(m, n, columns, sms)`：全部 SM 在所有轮次里能做的计算，真正用于结果的占
 #             多少。再写出 `best(m, n, sms)`：在 64、128、192、256 列中取占比最大的；占比相同时取列数最多的。
 #         fails: "are wrong"
 # ---
