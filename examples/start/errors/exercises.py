@@ -14,7 +14,7 @@
 #             The check adds two vectors of each length in `LENGTHS` with your grid and block.
 #           zh: >-
 #             补全 `launch_shape`：为 `n` 个元素返回网格和线程块的大小，每个元素一个线程，线程块一个也不能多。
-#             `n` 为 0 时返回 `None`，因为 0 个线程块的启动会被拒绝。检查程序会用你返回的大小，
+#             `n` 为 0 时返回 `None`，因为启动 0 个线程块会报错。检查程序会用你返回的大小，
 #             对 `LENGTHS` 中的每个长度做一次向量加法。
 #         fails: "check blocks, n = 1"
 #       2:
@@ -30,7 +30,7 @@
 #           zh: >-
 #             `PROGRAM` 准备了三次启动，放在列表 `launches` 里，其中编号为 `guilty` 的那次会写到数组之外很远的地方。
 #             补全 `find_guilty`：依次启动，并返回出错的那次启动的编号（从 0 数起）。你的函数可以使用
-#             `PROGRAM` 导入的模块。检查程序会把它接在 `PROGRAM` 后面，在新的进程里运行，`guilty` 依次取 1、0、2。
+#             `PROGRAM` 导入的模块。检查程序会把这个函数接在 `PROGRAM` 后面，在新的进程里运行，`guilty` 依次取 1、0、2。
 #         fails: "got .*-1"
 # ---
 # %% stub-1
