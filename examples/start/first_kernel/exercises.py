@@ -13,7 +13,7 @@
 #             The check runs it with several lengths and compares every element with NumPy's result.
 #           zh: >-
 #             编写 kernel `axpy`：用一个线程，对全部 n 个元素，把 `a * x[i] + y[i]` 写入 `out[i]`。
-#             检查程序会用几种长度运行它，并把每个元素与 NumPy 的结果比较。
+#             检查程序会用几种长度运行这个 kernel，并把每个元素与 NumPy 的结果比较。
 #         fails: "never written"
 #       2:
 #         title: {en: "Fetch the tail", zh: "只取末尾"}
