@@ -13,7 +13,7 @@
 #             element. Change it so that it is right with any grid, even with a single block.
 #           zh: >-
 #             kernel `scale` 把 x 的每个元素乘以 a，但只有在网格里的线程数不少于元素数时才正确。
-#             修改它，使它对任何网格都正确，哪怕只有一个线程块。
+#             请修改 kernel，用任何网格启动都能得到正确结果，哪怕只有一个线程块。
 #         fails: "elements are wrong"
 #       2:
 #         title: {en: "Two elements in each turn", zh: "每一轮处理两个元素"}
