@@ -14,7 +14,7 @@
 #             and counts in the SASS.
 #           zh: >-
 #             让 `multiply` 每一列都往下走，而不是一列往下、一列往上：`always_down(source)` 返回改了一行的
-#             `final.cu` 源码。先预测有多少条 FMA 不再留住一个字（`.reuse`）。检查程序逐位比较乘积，并在 SASS 里计数。
+#             `final.cu` 源码。先预测有多少条 FMA 不再留住操作数（`.reuse`）。检查程序逐位比较乘积，并在 SASS 里计数。
 #         fails: "fewer FMAs keep a word"
 #       2:
 #         title: {en: "A cost model for your GPU", zh: "给你的 GPU 做代价模型"}
