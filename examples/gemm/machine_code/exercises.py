@@ -30,7 +30,7 @@
 #             has `i.op`, `i.sets` (a board or None) and `i.waits` (a tuple of boards). Compare `vectorized`,
 #             `conflict_free` and `double_buffer`.
 #           zh: >-
-#             写出 `distances(turn)`：对主循环里每一条占用记分板的 `LDS`，数出从它到第一条等待这块记分板的指令隔了
+#             写出 `distances(turn)`：对主循环里每一条占用记分板的 `LDS`，数出到第一条等待这块记分板的指令为止隔了
 #             多少条；循环首尾相接。指令 `i` 有 `i.op`、`i.sets`（一块记分板或 None）和 `i.waits`（记分板的元组）。
 #             比较 `vectorized`、`conflict_free` 和 `double_buffer`。
 #         fails: "a made-up turn"
