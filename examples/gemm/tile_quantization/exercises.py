@@ -14,7 +14,7 @@
 #             wave. Which tile does it choose for a C of 2176 x 2176, and is that one the fastest?
 #           zh: >-
 #             写出 `busy(tile, m, n)`：假定每个 SM 逐个计算分块，求最忙的 SM 要算多少个 C 的结果，再除以
-#             `tile.rate`，即满波时这种分块能达到 FMA 上限的几成。C 为 2176 × 2176 时它选出哪种分块？选出的是最快的吗？
+#             `tile.rate`，即满波时这种分块能达到 FMA 上限的几成。C 为 2176 × 2176 时选出的是哪种分块？这种分块最快吗？
 #         fails: "work of the busiest SM"
 #       2:
 #         title: {en: "The schedule on paper", zh: "纸上的调度"}
@@ -27,7 +27,7 @@
 #             once, the same number of steps for all blocks, give or take one, and at most one partial result
 #             per block.
 #           zh: >-
-#             写出 `schedule(tiles, steps, blocks)`：对 stream-K 的每个线程块，按计算的先后列出它的各段（分块，第一步，
+#             写出 `schedule(tiles, steps, blocks)`：对 stream-K 的每个线程块，按计算的先后列出各段（分块，第一步，
 #             终点）。检查程序要求每个分块的每一步恰好出现一次，各线程块的步数最多差一，而且每个线程块至多留下一份部分和。
 #         fails: "4 blocks, equal"
 # ---
