@@ -68,12 +68,12 @@ def stores(bm: int = 128, padding: int = 4) -> str:
     told = "; ".join(f"{name}: {n}" for (name, *_), n in zip(layouts, passed))
     alt = tr(
         f"The 32 words of one store As[inner][row] of warp 0 in their banks. Passes: {told}.",
-        f"线程束 0 执行一次 As[inner][row] 存储，32 个字所在的存储体。趟数：{told}。",
+        f"线程束 0 写一次 As[inner][row] 时，32 个字所在的存储体。趟数：{told}。",
     )
     caption = tr(
         "The first of the four stores of a turned row: lane numbers in the banks that they store to. Even lanes bring depth 0 "
         "of a row, odd lanes (the other color) depth 4 of the same row.",
-        "转置存储四次中的第一次：lane 号写在它要写的存储体里。偶数 lane 写某一行的深度 0，奇数 lane（另一种颜色）写同一行的深度 4。",
+        "转置写入要四次，图中是第一次：lane 号标在各 lane 写入的存储体里。偶数 lane 写某一行的深度 0，奇数 lane（另一种颜色）写同一行的深度 4。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -108,7 +108,7 @@ def reads(bn: int = 128, tn: int = 8, depth: int = 1, padding: int = 4) -> str:
     caption = tr(
         "Lanes 0 to 7, four words each, in their banks. Longer rows move all eight by the same distance: what collided still "
         "collides.",
-        "lane 0 到 7，每个四个字，画在各自的存储体里。行加长以后，八个 lane 一起移动同样的距离：原来撞在一起的，照旧撞在一起。",
+        "lane 0 到 7 各读四个字，标在字所在的存储体里。行加长以后，八个 lane 一起移动同样的距离：原来有冲突的 lane，照旧有冲突。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -138,6 +138,6 @@ def swizzle(columns: int = 64, tn: int = 8) -> str:
     caption = tr(
         "The first column of each group of four. Colored: what eight lanes read at the same time, the first half of their "
         "columns. In order they use every second group of banks twice; swizzled, each once.",
-        "方块里是每组四列的首列。彩色：八个 lane 同时读的部分，即各自八列的前一半。按原来的次序，它们隔一组用一组存储体，各用两次；重排之后每组恰好一次。",
+        "四列为一组，方块里标的是首列。彩色：八个 lane 同时读的部分，即每个 lane 八列的前一半。按原来的次序，每两组存储体只用到一组，用两次；重排之后每组恰好用一次。",
     )
     return figure(s, alt=alt, caption=caption)

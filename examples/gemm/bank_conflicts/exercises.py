@@ -14,9 +14,9 @@
 #             times 32 neighbors of the tile. Count the passes of a warp in a step of depth 8. Which of the
 #             pitches 8, 9, 10 and 12 is best, and what is wrong with "plus one"?
 #           zh: >-
-#             `block_tile_2d` 的 A 分块没有转置，是 `As[128][行步长]`。每行从偶数号字开始时，lane 读自己的八行，一次读两个深度，
-#             否则一次一个；写入是 `As[t // 8][t % 8]`，共四次，每次是分块里相邻的 32 个字。求线程束在深度 8 的一步里
-#             走几趟。行步长 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
+#             `block_tile_2d` 没有转置 A 的分块，而是存成 `As[128][行步长]`。一个 lane 读八行；每行的起始位置都是偶数时，
+#             一次读两个深度，否则一次读一个。写入的位置是 `As[t // 8][t % 8]`，共四次，每次写分块里相邻的 32 个元素。
+#             求深度 8 的一步里一个线程束要走几趟。行步长 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
 #         fails: "passes to read A"
 #       2:
 #         title: {en: "Where padding fails", zh: "填充无能为力的地方"}
@@ -30,10 +30,10 @@
 #             one pass. A place must be used once, and four rows must stay neighbors, so that they can be read at
 #             once. As a rung, `python -m cudatut try gemm my_sgemm.cu` times it.
 #           zh: >-
-#             分块深 16 时，可以让相邻四个 lane 搬 A 一行的 16 个字。它们写的是转置分块的同一列，深度为 0、4、8、12，
-#             任何 4 的倍数的行步长都不能把它们分开。写出 `swapped(inner, row)`：用异或求某个深度上某一行的位置，使一次
-#             写入只走一趟。每个位置只能用一次，四行要保持相邻，这样才能一次读出。做成一级之后，
-#             `python -m cudatut try gemm my_sgemm.cu` 会给它计时。
+#             分块深 16 时，可以让相邻四个 lane 搬 A 一行的 16 个元素，写到转置分块的同一列，深度为 0、4、8、12。
+#             行步长只要是 4 的倍数，就不能把这四个 lane 完全错开。写出 `swapped(inner, row)`：用异或算出某个深度上
+#             某一行的位置，让一次写入只走一趟。每个位置只能用一次，四行要保持相邻，才能一次读出。写成一级以后，
+#             可以用 `python -m cudatut try gemm my_sgemm.cu` 计时。
 #         fails: "passes of one store"
 # ---
 # %% stub-1
