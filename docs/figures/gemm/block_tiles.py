@@ -31,8 +31,8 @@ def block(bm: int = 128, bn: int = 128, bk: int = 8, tm: int = 8, tn: int = 8, c
     said = (
         tr(f"{threads} threads", f"{threads} 个线程"),
         tr(f"one thread: {tm} × {tn} results", f"一个线程：{tm} × {tn} 个结果"),
-        tr("per unit of depth:", "深度每走一格："),
-        tr(f"{tm} words of A, {tn} of B,", f"读 A 的 {tm} 个字、B 的 {tn} 个字，"),
+        tr("per unit of depth:", "每个深度："),
+        tr(f"{tm} words of A, {tn} of B,", f"读 A 的 {tm} 个元素、B 的 {tn} 个，"),
         tr(f"{tm * tn} FMAs", f"做 {tm * tn} 次 FMA"),
     )
     for i, line in enumerate(said):
@@ -42,12 +42,12 @@ def block(bm: int = 128, bn: int = 128, bk: int = 8, tm: int = 8, tn: int = 8, c
     alt = tr(
         f"A block of {threads} threads computes {bm} x {bn} of C from tiles {bm} x {bk} of A and {bk} x {bn} of B; a thread "
         f"computes {tm} x {tn} of it, and the 32 threads of a warp stand in {rows} rows of {32 // rows}.",
-        f"{threads} 个线程的线程块，用 A 的 {bm} × {bk} 分块和 B 的 {bk} × {bn} 分块计算 C 的 {bm} × {bn}；一个线程负责其中 {tm} × {tn} "
+        f"{threads} 个线程的线程块，用 A 的 {bm} × {bk} 分块和 B 的 {bk} × {bn} 分块计算 C 的 {bm} × {bn}；一个线程算其中 {tm} × {tn} "
         f"个，一个线程束的 32 个线程排成 {rows} 行，每行 {32 // rows} 个。",
     )
     caption = tr(
         "To scale. Each square of C is a thread's; tinted are those of one warp, dark is one thread with what it reads.",
-        "按比例绘制。C 里每个小方块属于一个线程；着色的是同一个线程束，深色的是一个线程和它要读的部分。",
+        "按比例绘制。C 里每个小方块由一个线程计算；着色的属于同一个线程束，深色的是一个线程计算和读取的部分。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -70,7 +70,7 @@ def shapes(
     second = left + wide + 100
     most = max(tm * tn / (tm + tn) for tm, tn in tiles)
     needed = [tm * tn + tm + tn for tm, tn in tiles]
-    s.text_from(left, 22, tr("FMAs per word", "每个字做的 FMA"), "bold")
+    s.text_from(left, 22, tr("FMAs per word", "每个元素做的 FMA"), "bold")
     s.text_from(second, 22, tr("registers, at least", "至少要用的寄存器"), "bold")
     unit = wide / max(needed)
     told = []
@@ -85,10 +85,10 @@ def shapes(
     s.line(second + unit * limit, 30, second + unit * limit, 40 + row * len(tiles), "dash warn")
     alt = tr(
         f"Thread tiles with FMAs per word and registers: {'; '.join(told)}. A thread has at most {limit} registers.",
-        f"各种线程分块的每字 FMA 数与寄存器数：{'；'.join(told)}。一个线程最多 {limit} 个寄存器。",
+        f"各种线程分块里每个元素做的 FMA 数与寄存器数：{'；'.join(told)}。一个线程最多 {limit} 个寄存器。",
     )
     caption = tr(
         f"Words saved grow with the edge of the tile, registers with its area. Dashed: the {limit} that a thread may have.",
-        f"省下的字随分块的边长增加，寄存器随面积增加。虚线：一个线程最多能有的 {limit} 个。",
+        f"分块的边长越大，读取省得越多；寄存器随面积增加。虚线：一个线程最多能用 {limit} 个。",
     )
     return figure(s, alt=alt, caption=caption)

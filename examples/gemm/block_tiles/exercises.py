@@ -13,7 +13,7 @@
 #             shared memory. Its edges are powers of two, rows >= columns, and the sums and operands together
 #             use at most so many registers. What does a budget of 100 allow, and one of 224?
 #           zh: >-
-#             写出 `best_tile(registers)`：返回线程分块的形状（行数，列数），要求从共享内存读来的每个字做的 FMA 最多。
+#             写出 `best_tile(registers)`：返回线程分块的形状（行数，列数），要求从共享内存读来的每个元素做的 FMA 最多。
 #             边长是 2 的幂，行数不小于列数，累加值与操作数一共最多用 `registers` 个寄存器。预算是 100 个时是什么形状？
 #             224 个呢？
 #         fails: "24 registers"
@@ -27,8 +27,8 @@
 #             touches 32 sectors when it stores a row of results, instead of 256, and needs 8 passes to read
 #             its words of B. As a rung in a file of your own, `python -m cudatut try gemm my_sgemm.cu` times it.
 #           zh: >-
-#             一个线程的八列不必相邻。请给每个 lane 分配它的列，让线程束写出一行结果时只碰到 32 个扇区，而不是
-#             256 个，读 B 的字只走 8 趟。把它写成一级，放进单独的文件，就可以用
+#             一个线程的八列不必相邻。请给每个 lane 分配八列，让线程束写出一行结果时只碰到 32 个扇区，而不是
+#             256 个，读 B 时只走 8 趟。写成一级，放进单独的文件，就可以用
 #             `python -m cudatut try gemm my_sgemm.cu` 计时。
 #         fails: "sectors stored, passes read"
 # ---
