@@ -20,7 +20,7 @@ def plan(load: int = 7, multiply: int = 10, tiles: int = 4) -> str:
     late, early = tiles * (load + multiply), load + (tiles - 1) * step + multiply
     s, unit = Svg(720, 196), 600 / late
     schedules = (
-        (tr("loads late", "先读取再乘"), [i * (load + multiply) for i in range(tiles)], late),
+        (tr("loads late", "现用现读"), [i * (load + multiply) for i in range(tiles)], late),
         (tr("loads early", "提前读取"), [max(0, load + (i - 1) * step) for i in range(tiles)], early),
     )  # fmt: skip
     for k, (name, begins, total) in enumerate(schedules):
@@ -31,13 +31,13 @@ def plan(load: int = 7, multiply: int = 10, tiles: int = 4) -> str:
         lanes.moment(total, 0, 1, "dash")
     alt = tr(
         f"{tiles} tiles, {load} units to load and {multiply} to multiply each. Loads late: {late} units. Loads early: {early}.",
-        f"{tiles} 个分块，每个读取 {load} 个单位时间，相乘 {multiply} 个。先读取再乘：共 {late}；提前读取：共 {early}。",
+        f"{tiles} 个分块，每个读取 {load} 个单位时间，相乘 {multiply} 个。现用现读：共 {late}；提前读取：共 {early}。",
     )
     caption = tr(
         f"The plan, drawn for a load of {load} and a multiplication of {multiply} units: {late} units for {tiles} tiles, or "
         f"{early}. A number is a tile; the lower order needs two buffers, for a tile arrives while another is read.",
-        f"设想的安排，按读取 {load}、相乘 {multiply} 个单位时间画出：{tiles} 个分块共需 {late} 或 {early}。数字是分块编号；"
-        "后一种要有两个缓冲区，因为一个分块到达时，另一个正在被读。",
+        f"设想读取要 {load} 个单位时间、相乘要 {multiply} 个：{tiles} 个分块共需 {late} 或 {early}。数字是分块编号；"
+        "后一种要有两个缓冲区，因为一个分块到达时，线程还在读另一个。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -79,7 +79,7 @@ def timeline() -> str:
     caption = tr(
         "Recorded stamps of thread 0 of one block, cycles since the first tile's loads were issued; a number is a tile. "
         "'On its way' ends where the thread knows that the tile is there, which for early loads is only when it asks.",
-        "一个线程块中 0 号线程的实测时间戳，横轴是从第一个分块开始发出读取算起的周期数，数字是分块编号。“在路上”止于线程得知"
-        "分块已到的时刻；提前读取时，要等它来问才知道。",
+        "一个线程块中 0 号线程的实测时间戳，横轴是从请求第一个分块算起的周期数，数字是分块编号。“在路上”画到线程得知"
+        "分块已到为止；提前读取时，线程去查看才知道。",
     )
     return figure(s, alt=alt, caption=caption)

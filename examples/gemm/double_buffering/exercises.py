@@ -30,8 +30,8 @@
 #             each SM has only one such block?
 #           zh: >-
 #             写出 kernel `row_sums`：每个 128 线程的线程块对矩阵 `X` 的一行求和，写到 `out[blockIdx.x]`，列数 `columns`
-#             任意。用 `cp.async` 把这一行按每段 128 个字取来，宏 `AHEAD` 是提前的段数。哪里需要屏障？如果每个 SM 上只有一个这样的
-#             线程块，需要有几段在路上？
+#             任意。用 `cp.async` 分段读取这一行，每段 128 个元素，宏 `AHEAD` 是提前的段数。哪里需要屏障？如果每个 SM 上
+#             只有一个这样的线程块，要有几段在路上？
 #         fails: "never written"
 # ---
 # %% stub-1
