@@ -29,12 +29,12 @@ def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int 
     alt = tr(
         f"A box of {high} x {wide} words at row {row}, column {column} of a {rows} x {columns} matrix: {high * wide - zeros} words "
         f"are copied, {zeros} zeros are written.",
-        f"{rows} × {columns} 矩阵中从第 {row} 行、第 {column} 列开始的 {high} × {wide} 盒子：复制 {high * wide - zeros} 个字，写入 {zeros} 个零。",
+        f"{rows} × {columns} 矩阵中从第 {row} 行、第 {column} 列开始的 {high} × {wide} 盒子：复制 {high * wide - zeros} 个元素，写入 {zeros} 个零。",
     )
     caption = tr(
         f"A box at row {row}, column {column}, counted from 0. The part beyond the matrix (dashed) arrives as zeros, and the "
         f"barrier counts its bytes, too: {4 * high * wide} bytes for every box.",
-        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，屏障也计入它的字节：总共 {4 * high * wide} 字节，始终不变。",
+        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。超出矩阵的部分（虚线）补零，也计入屏障的字节数，所以总数始终是 {4 * high * wide} 字节。",
     )
     return figure(s, alt=alt, caption=caption)
 

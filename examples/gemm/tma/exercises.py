@@ -13,8 +13,8 @@
 #             8 x 32 words as it lies in shared memory. Find the rule in it, and write it as `place(row, column)`: the
 #             word, 0 to 255, that holds this element. What is such an order good for?
 #           zh: >-
-#             加上 `swizzle=128`，TMA 会在 128 字节的行内重排 16 字节的小段。`found` 是一个 8 × 32 个字的盒子在共享内存里
-#             的样子。从中找出规律，写成 `place(row, column)`：返回存放这个元素的字的编号（0 到 255）。这样的次序有什么用？
+#             加上 `swizzle=128`，TMA 会在 128 字节的行内重排 16 字节的小段。`found` 是一个 8 × 32 个元素的盒子在共享内存里
+#             的排列。从中找出规律，写成 `place(row, column)`：返回这个元素放在第几个字（0 到 255）。这样排列有什么用？
 #         fails: "swizzle=128"
 #       2:
 #         title: {en: "A stencil without edges", zh: "不判断边缘的模板计算"}
