@@ -14,7 +14,7 @@
 #             number of queries that fits, of all heads together in one launch, at most n, and the bytes that
 #             all parts together write and read. Does it save bytes?
 #           zh: >-
-#             所有查询的分数和权重不必同时放在显存里，一次只放一部分行就够了。可用的空间是 `memory` 个字节，一个分数 4 字节，
+#             不必把所有查询的分数和权重同时放在显存里，一次只放一部分行就够了。可用的空间是 `memory` 个字节，一个分数 4 字节，
 #             一个权重 2 字节。返回一次最多能算几个查询（一次启动包括所有的头，最多 n 个），以及各部分合起来一共写入和读出多少字节。
 #             这样能省下字节吗？
 #         fails: "are wrong"
