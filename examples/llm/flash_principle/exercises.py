@@ -14,7 +14,7 @@
 #             with scores that rise from tile to tile; a tile may hold only scores of -inf.
 #           zh: >-
 #             `base`、`total` 和 `o` 记录一个查询到目前为止的状态。加上一个分块的分数（[keys]）和值（[keys, d]），
-#             返回更新后的三个量。检查程序把同样的键分成不同大小的分块送进来，分数逐块升高；
+#             返回更新后的三个量。检查程序用几种大小给同样的键分块，逐块传入，分数一块比一块高；
 #             有的分块里的分数可能全是 -inf。
 #         fails: "result"
 #       2:
@@ -28,7 +28,7 @@
 #             keys; tiles of keys are loaded whole, but not beyond the last token. The check counts in a loop.
 #           zh: >-
 #             有因果掩码时，一块查询用不到最后一个查询之后的键。给定 n 个词元、每个 d 个元素，查询每块 bm 个，
-#             键每块 bn 个，查询在外层，返回搬运的元素个数；键按整块读取，但不超出最后一个词元。检查程序会用循环去数。
+#             键每块 bn 个，查询在外层，返回搬运的元素个数；键按整块读取，但不超出最后一个词元。检查程序用循环计数来核对。
 #         fails: "elements moved"
 # ---
 # %% stub-1
