@@ -26,7 +26,7 @@
 #             has (count, mean, sum of squared differences to that mean). `join` returns the same of both parts
 #             together. The check cuts rows with a mean of 10,000 at random places; some parts are empty.
 #           zh: >-
-#             一行如果只读一遍，就没有第二遍去求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
+#             一行如果只读一遍，就不能再回头求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
 #             返回两部分合在一起的这三个数。检查程序把均值为 10,000 的行从随机的位置切开，有的部分是空的。
 #         fails: "squares"
 #       3:
