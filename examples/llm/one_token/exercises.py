@@ -27,7 +27,7 @@
 #             blocks, uint8 of shape [n, 20], into float32 of shape [n, 32], without a loop over the weights.
 #           zh: >-
 #             Q4_1 的一个块用 20 个字节存 32 个权重：先是缩放系数 d 和偏移 m，都是 fp16；然后是 16 个字节 q。第 j 个权重是
-#             第 j 个字节的低四位，第 j + 16 个权重是它的高四位，值为 d q + m。把形状为 [n, 20] 的 uint8 块变成形状为
+#             第 j 个字节的低四位，第 j + 16 个权重是这个字节的高四位，值为 d q + m。把形状为 [n, 20] 的 uint8 块变成形状为
 #             [n, 32] 的 float32，不要对权重逐个循环。
 #         fails: "are wrong"
 #       3:
