@@ -14,9 +14,9 @@
 #             manager with blocks of `size` tokens still has to compute. Only whole blocks are found, and at
 #             least one token is always computed. The check compares random prompts with `PrefixBlocks`.
 #           zh: >-
-#             `earlier` 是此前所有请求的词元，全部算过，也没有块被淘汰。写出 `left_to_compute(prompt, earlier, size)`：块大小为
-#             `size` 时，这个提示还有多少词元要算。只能找到整块，而且至少要算一个词元。检查程序用随机的提示与
-#             `PrefixBlocks` 比较。
+#             `earlier` 是此前所有请求的词元，全部算过，也没有淘汰任何块。写出 `left_to_compute(prompt, earlier, size)`：块大小为
+#             `size` 时，这个提示还有多少词元要算。只能找到整块，而且至少要算一个词元。检查程序随机生成提示，把结果与
+#             `PrefixBlocks` 的结果比较。
 #         fails: "tokens left"
 #       2:
 #         title: {en: "Write the allocator", zh: "写出分配器"}
@@ -31,10 +31,10 @@
 #             nothing if there are too few free blocks. The check runs 300 random sequences of operations, reads every token of every
 #             request after each operation, and counts the free blocks at the end.
 #           zh: >-
-#             下面的分配器不能正确共享：分叉之后两张块表里是同样的块，先离开的请求会释放这些块，而另一个请求还占着。请加上引用计数和写时复制。`grow`
-#             为直到 `length` - 1 的词元准备位置，从原来的长度起的词元随后写入；返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
-#             抛出 `MemoryError`，并且什么都不改变。检查程序运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
-#             空闲块。
+#             下面的分配器不能正确地共享块：分叉之后，两张块表里是同样的块，先离开的请求会释放这些块，而另一个请求还占着。请加上引用计数和写时复制。`grow`
+#             给 `length` - 1 号及以前的词元留出位置，其中原来没有的词元随后写入；返回写入之前要先复制的块，写成一对对（从哪块，到哪块）。空闲块
+#             不够时抛出 `MemoryError`，状态保持不变。检查程序运行 300 段随机操作序列，每做完一次操作就读出所有请求的所有词元，最后
+#             清点空闲块。
 #         fails: "sequences"
 # ---
 # %% stub-1
