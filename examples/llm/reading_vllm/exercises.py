@@ -15,7 +15,7 @@
 #             model: layers, KV heads and elements of a head. Keys and values are bf16. Too little memory gives 0.
 #           zh: >-
 #             打开 vLLM 0.6.3 的 `vllm/worker/worker.py`，阅读 `determine_num_available_blocks`。写出
-#             `gpu_blocks(total, share, peak, model, block_size)`，返回它给 GPU 分的块数。total：显存字节数；
+#             `gpu_blocks(total, share, peak, model, block_size)`，返回这个函数给 GPU 分的块数。total：显存字节数；
 #             share：`gpu_memory_utilization`；peak：试运行时占用显存的峰值，以字节计；model：层数、KV 头数和每个头的
 #             元素数。键和值都是 bf16。显存不够时返回 0。
 #         fails: "blocks"
@@ -30,9 +30,9 @@
 #             way. running: requests in the order in which they were admitted. policy: "fcfs" or "priority". Ours
 #             keeps its list in the policy's order and takes the last; theirs does not.
 #           zh: >-
-#             打开 0.11 或更新版本的 `vllm/v1/core/sched/scheduler.py`，在 `schedule` 中找到因为没有空闲块而抢占运行中
-#             请求的地方。写出 `victim(running, policy)`，返回让出的那个请求。running：按被接纳的先后排列的请求；
-#             policy："fcfs" 或 "priority"。我们的列表按策略排序，取最后一个；它的列表不是这样。
+#             打开 0.11 或更新版本的 `vllm/v1/core/sched/scheduler.py`，在 `schedule` 中找到没有空闲块时抢占运行中
+#             请求的地方。写出 `victim(running, policy)`，返回要让出块的请求。running：运行中的请求，按接纳的先后排列；
+#             policy："fcfs" 或 "priority"。我们的列表按策略排序，取最后一个；vLLM 的列表不是这样。
 #         fails: "gives way"
 # ---
 # %% stub-1
