@@ -15,8 +15,8 @@
 #             computes percentiles.
 #           zh: >-
 #             写出 `seen(arrivals, times)`，返回四个数：首词元时间的第 50 和第 99 百分位数，每词元时间的第 50 和第
-#             99 百分位数。arrivals：每个请求一个数，即到达时刻。times：每个请求一个列表，即它的各个词元出现的时刻。
-#             只有一个词元的请求没有每词元时间，统计时不要算它。百分位数可以用 `np.percentile` 计算。
+#             99 百分位数。arrivals：各个请求的到达时刻。times：每个请求一个列表，列出各个词元出现的时刻。
+#             只有一个词元的请求没有每词元时间，不参加统计。百分位数可以用 `np.percentile` 计算。
 #         fails: "TTFT"
 #       2:
 #         title: {en: "Mend an impatient scheduler", zh: "修好一个没有耐心的调度器"}
@@ -28,7 +28,7 @@
 #             blocks it works. With few blocks somebody is admitted without room, or requests never end. Find the
 #             two mistakes and mend them.
 #           zh: >-
-#             `Impatient` 把我们的调度器的两个方法各改了一处。块充裕时一切正常；块紧张时，有的请求没有地方放也被
+#             `Impatient` 把我们的调度器的两个方法各改了一处。块充裕时一切正常；块紧张时，有的请求放不下也被
 #             接纳，有的请求永远结束不了。请找出这两处错误并改正。
 #         fails: "(without room|is preempted)"
 #       3:
@@ -43,9 +43,9 @@
 #             lives. A request of n tokens, prompt and answer, shall count as if it had arrived n * 1 ms later than
 #             it did. So a short one overtakes a long one only if it comes soon enough. Equal ones go by number.
 #           zh: >-
-#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，与 `scheduler.POLICIES`
-#             里的键一样，小的先来，并且在请求结束之前不能改变。提示与回答共 n 个词元的请求，按比实际晚到
-#             n * 1 ms 来排。这样短请求来得够早才能超过长请求。相同时按编号排。
+#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，返回排序用的键，要求与
+#             `scheduler.POLICIES` 里的键相同：键小的先算，请求结束之前不能改变。提示与回答共 n 个词元的请求，当作
+#             比实际晚到 n * 1 ms。这样，短请求要来得够早才能超过长请求。键相同时按编号排。
 #         fails: "order"
 # ---
 # %% stub-1
