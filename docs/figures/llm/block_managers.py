@@ -30,11 +30,11 @@ def pool() -> str:
     alt = tr(
         f"A pool of {count} blocks over {len(steps)} steps and {requests} requests; at most {most} blocks are held. At first each request has "
         "neighboring blocks, later its blocks lie scattered between free ones.",
-        f"{count} 个块、{len(steps)} 步、{requests} 个请求；最多有 {most} 个块被占用。起初每个请求的块彼此相邻，后来就散落在空闲块之间。",
+        f"{count} 个块、{len(steps)} 步、{requests} 个请求；最多占用 {most} 个块。起初同一个请求的块都相邻，后来散落在空闲块之间。",
     )
     caption = tr(
         "The pool in the recorded run: a row is a block, a column is a step, a color and a number are a request; empty places are free blocks.",
-        "得到本页结果的那次运行里的块池：一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。",
+        "块池随时间的变化，取自本页的运行记录：一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -66,6 +66,6 @@ def chain(blocks: int = 3, shared: int = 2, size: int = 4) -> str:
     caption = tr(
         f"Blocks of {size} tokens and their hashes. Arrows lead from what goes into a hash. Request B finds the blocks of h0 to h{shared - 1} and "
         "computes the rest.",
-        f"每块 {size} 个词元，以及各块的哈希；箭头从参与计算的内容指向哈希。请求 B 能找到 h0 到 h{shared - 1} 的块，其余的要自己算。",
+        f"每块 {size} 个词元，以及各块的哈希；箭头从用来算哈希的内容指向哈希。请求 B 查得到 h0 到 h{shared - 1} 的块，其余的还要计算。",
     )
     return figure(s, alt=alt, caption=caption)

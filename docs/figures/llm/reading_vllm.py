@@ -52,6 +52,6 @@ def draw(rules: list[dict[str, list[int]]], budget: int) -> str:
     caption = tr(
         "Tokens of each step of the program, from its recording. With prefill first, the long prompt of C has a step of its own, "
         "and A and B get no token in it. In mixed steps it is cut into pieces beside them.",
-        "程序每一步的词元数，取自运行记录。提示优先时，C 的长提示独占一步，A 和 B 在这一步得不到词元。混合时，它被切成几段，与 A、B 同在一步。",
+        "程序每一步的词元数，取自运行记录。提示优先时，C 的长提示独占一步，A 和 B 在这一步没有生成词元。混合时，提示切成几段，与 A、B 同在一步。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -14,7 +14,7 @@ def way() -> str:
         (6, 104, "c0", tr("text\nof a user", "用户的\n文本")),
         (176, 104, "c1", tr("tokens", "词元")),
         (346, 124, "c2", tr("waiting,\nin order", "等待队列，\n按次序")),
-        (546, 168, "c3", tr("running:\na part of every step", "运行中：\n每一步都有份")),
+        (546, 168, "c3", tr("running:\na part of every step", "运行中：\n每步都参加")),
     )
     for x, wide, cls, words in places:
         s.rect(x, top, wide, high, cls, words)
@@ -36,8 +36,8 @@ def way() -> str:
         "A user's text goes through the template and becomes tokens. It is refused with a reason, or waits in order. An "
         "admitted request runs: it is a part of every step and holds blocks. From there it is preempted and waits again, "
         "or it is finished, or cancelled.",
-        "用户的文本经过模板变成词元，然后或者被拒绝并得知原因，或者按次序等待。被接纳的请求进入运行状态，每一步都有它的份，并占用 KV 块。"
-        "此后它可能被抢占而重新等待，也可能结束或被取消。",
+        "用户的文本套上模板，转换成词元；放不下就拒绝并说明原因，否则按次序等待。请求被接纳后进入运行状态，每一步都参加计算，并占用 KV 块。"
+        "此后可能被抢占而重新等待，也可能结束或取消。",
     )
     caption = tr(
         "The states of a request. Only a request that runs holds blocks of the KV cache.",
@@ -102,6 +102,6 @@ def draw(cells: dict[str, list[str | None]], prompts: tuple[int, ...]) -> str:
     caption = tr(
         "The schedule of the program, from its recording: positions of the tokens that each request computes in each step. "
         "A step has at most eight tokens.",
-        "程序的调度过程，取自运行记录：每个请求在每一步计算哪些位置的词元。每一步至多八个词元。",
+        "程序的调度过程，取自运行记录：每个请求在每一步计算哪些位置的词元。一步最多算八个词元。",
     )
     return figure(s, alt=alt, caption=caption)
