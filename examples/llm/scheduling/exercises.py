@@ -43,7 +43,7 @@
 #             lives. A request of n tokens, prompt and answer, shall count as if it had arrived n * 1 ms later than
 #             it did. So a short one overtakes a long one only if it comes soon enough. Equal ones go by number.
 #           zh: >-
-#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，返回排序用的键，要求与
+#             最短先来时，只要短请求不断，长请求就一直等。写出 `patient(request)`，返回排序用的键，用法与
 #             `scheduler.POLICIES` 里的键相同：键小的先算，请求结束之前不能改变。提示与回答共 n 个词元的请求，当作
 #             比实际晚到 n * 1 ms。这样，短请求要来得够早才能超过长请求。键相同时按编号排。
 #         fails: "order"
