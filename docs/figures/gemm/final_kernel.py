@@ -34,7 +34,7 @@ def tile(bm: int = 64, bn: int = 128, tm: int = 8, tn: int = 8) -> str:
     caption = tr(
         f"Each small box is a patch of 4 x 4 results with the number of its lane. A lane has {tm * tn // 16} patches, a field apart "
         "(lane 9 is marked), so that the lanes of a row or column read consecutive words.",
-        f"每个小格是一个 4×4 的结果块，格里是 lane 的编号。一个 lane 有 {tm * tn // 16} 块，彼此隔开一整片（标出的是 lane 9），这样同一行或同一列的各 lane 读的字是连续的。",
+        f"每个小格是一个 4×4 的结果块，格里是 lane 的编号。一个 lane 有 {tm * tn // 16} 块，彼此隔开一整片（标出的是 lane 9），这样同一行或同一列的各 lane 读的元素是连续的。",
     )
     return figure(s, alt=alt, caption=caption)
 
