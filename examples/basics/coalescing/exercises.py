@@ -30,7 +30,7 @@
 #           zh: >-
 #             转置：out[column][row] = in[row][column]。已给出的 kernel 让 threadIdx.x 沿着 in 的一行前进，读是合并的，写则不是。
 #             请写出 along_output，让 threadIdx.x 沿着 out 的一行前进。分别预测两者的读和写每次请求碰到几个扇区。
-#             哪个更快？有没有哪种选法能让两边都合并？检查程序先转置各种大小的矩阵，再把两个 kernel 与复制放在一起计时。
+#             哪个更快？有没有哪种选法能让读和写都合并访问？检查程序先转置各种大小的矩阵，再把两个 kernel 与复制放在一起计时。
 #         fails: "never written"
 # ---
 
