@@ -392,7 +392,7 @@ def test_a_hit_says_of_which_page_and_part_it_is_and_where_the_words_stand(open_
     first = page.locator(".md-search-result__item").first
     link = first.locator(".md-search-result__link").first
     link.and_(page.locator("[href*='/basics/shared_memory/?h=']")).wait_for()  # of the whole term
-    assert first.locator("h1").inner_text() == "共享内存与分块 · 写快 kernel 的基本功"
+    assert first.locator("h1").inner_text() == "共享内存与分块 · 写出高效 kernel 的基本功"
     marked = {*page.locator(".md-search-result__list mark").all_inner_texts()}
     assert marked - {""} == {"共享内存", "shared memory"}  # nothing of what is folded
 

@@ -151,6 +151,6 @@ def roofline() -> str:
     caption = tr(
         "Large circles: whole steps. Small circles: attention, gate and up, logits. All stand on the roof, because these are "
         "limits, not measurements. Left of the bend the memory decides, right of it the tensor cores.",
-        "大圆：整个一步。小圆：注意力、gate 与 up、logits。它们都在屋顶上，因为画的是上限，而不是测量值。转折处左边由显存决定，右边由张量核心决定。",
+        "大圆：整个一步。小圆：注意力、gate 与 up、logits。所有圆都在屋顶上，因为画的是上限，不是测量值。转折处左边受显存限制，右边受张量核心限制。",
     )
     return figure(field.s, alt=alt, caption=caption)

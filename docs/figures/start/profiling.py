@@ -79,6 +79,6 @@ def clocks(launch: float = 9, delay: float = 4, kernel: float = 12, notice: floa
     caption = tr(
         "One launch, four clocks (schematic). An event is stamped when the GPU reaches it: an idle GPU stamps the first "
         "one at once and then waits for the host.",
-        "同一次启动，四种计时（示意图）。事件在 GPU 执行到它时打上时间戳：GPU 空闲时，第一个事件立刻打戳，随后 GPU 等着主机把 kernel 交上来。",
+        "同一次启动，四种计时（示意图）。GPU 执行到一个事件，就记下时间：GPU 空闲时，第一个事件的时间立刻记下，随后 GPU 等着主机交来 kernel。",
     )
     return figure(s, alt=alt, caption=caption)
