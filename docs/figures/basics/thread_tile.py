@@ -34,7 +34,7 @@ def reuse(n: int = 7, shapes: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (4,
     listed = "; ".join(f"{h} x {w}: {loads} loads" for h, w, loads, _ in told)
     alt = tr(
         f"Rows of A and columns of B that one thread reads for its results of two {n} x {n} matrices. {listed}.",
-        f"一个线程为了自己的结果要读的 A 的行与 B 的列（矩阵 {n} × {n}）："
+        f"一个线程算自己的结果要读的 A 的行与 B 的列（矩阵 {n} × {n}）："
         + "；".join(f"{h} × {w}：{loads} 次读取" for h, w, loads, _ in told)
         + "。",
     )

@@ -44,7 +44,7 @@ def funnel() -> str:
     )
     caption = tr(
         f"Candidates left after each rule. Nothing was compiled for that. In the end: {listed}.",
-        f"每条规则之后剩下的候选，为此没有编译任何东西。最后：{listed}。",
+        f"每条规则筛过之后剩下的候选；筛选时什么也不用编译。最后：{listed}。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -46,7 +46,7 @@ def launches(n: int = 512, d: int = 64, score_bytes: int = 4, weight_bytes: int 
         f"{kib(pairs * weight_bytes)}; the result is {n} x {d} again. Three launches lead from one to the next. The part above the diagonal "
         "is hidden by the causal mask.",
         f"q 和 k 是 {n} x {d}；分数是 fp32 的 {n} x {n}，{kib(pairs * score_bytes)}；权重是 bf16 的 {n} x {n}，{kib(pairs * weight_bytes)}；"
-        f"结果又是 {n} x {d}。三次启动依次得到它们。对角线以上的部分被因果掩码遮住。",
+        f"结果又是 {n} x {d}。三次启动依次算出分数、权重和结果。对角线以上的部分被因果掩码遮住。",
     )
     caption = tr(
         f"The matrices of one head, in proportion. v is as large as q and k. Between the launches {ratio:.0f} times as many "

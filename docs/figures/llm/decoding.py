@@ -21,11 +21,11 @@ def cache(prompt: int = 3, tokens: int = 7) -> str:
     alt = tr(
         f"The first pass computes keys and values of {prompt} tokens. Each of the {tokens - prompt} steps after it computes "
         "those of one token and reads those of all tokens before it.",
-        f"第一遍算出 {prompt} 个词元的键和值；之后的 {tokens - prompt} 步，每步只算一个词元的键和值，并读取它之前所有词元的。",
+        f"第一遍算出 {prompt} 个词元的键和值；之后的 {tokens - prompt} 步，每步只算一个词元的键和值，并读取之前所有词元的键和值。",
     )
     caption = tr(
         "Keys and values of one layer. A step computes one column and reads all columns before it.",
-        "某一层的键和值。一步只算一列，并读取它之前的所有列。",
+        "某一层的键和值。一步只算一列，并读取前面的所有列。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -128,6 +128,6 @@ def chained(lane: int = 5) -> str:
     caption = tr(
         f"Left: the scores that lane {lane} has, with the number of d, from two products of eight keys each. Right: the weights that it needs, "
         "with the number of a. They are the same places.",
-        f"左：lane {lane} 持有的分数，数字是 d 的编号，来自两次乘法，每次八个键。右：它需要的权重，数字是 a 的编号。两边的位置相同。",
+        f"左：lane {lane} 持有的分数，数字是 d 的编号，来自两次乘法，每次八个键。右：这个 lane 需要的权重，数字是 a 的编号。两边的位置相同。",
     )
     return figure(s, alt=alt, caption=caption)

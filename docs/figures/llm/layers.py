@@ -41,11 +41,11 @@ def chain(
     )
     alt = tr(
         f"A layer: products of matrices and attention in grey, and between them the steps of this chapter, with the numbers of a token that go in and come out. {told}.",
-        f"一层：灰色的是矩阵乘法与注意力，它们之间是本章的各步，标有一个词元进去和出来的数的个数。{told}。",
+        f"一层：灰色的是矩阵乘法与注意力，它们之间是本章的各步，标有每个词元输入、输出的数的个数。{told}。",
     )
     caption = tr(
         f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter, with the count of numbers of a token that go in and come out.",
-        f"一层，每行 {dim} 个数。有颜色的是本章的各步，标有一个词元进去和出来多少个数。",
+        f"一层，每行 {dim} 个数。有颜色的是本章的各步，标有每个词元输入、输出多少个数。",
     )
     return figure(s, alt=alt, caption=caption)
 

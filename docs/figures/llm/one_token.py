@@ -79,8 +79,8 @@ def graph(
         f"products for q, k and v, rotation by position, attention over the KV cache with {heads} heads, an output product, "
         "and the sum with the vector before; and a feed-forward part: norm, products gate and up, their product number by "
         f"number, the product down, and the sum with the vector before. A last norm and product give {vocab:,} logits.",
-        f"嵌入给词元一个 {dim} 个数的向量。{layers} 层依次改变它。每层有注意力部分：归一化，算 q、k、v 的乘法，按位置旋转，"
-        f"{heads} 个头查看 KV 缓存的注意力，输出乘法，加上原来的向量；还有前馈部分：归一化，gate 与 up 两个乘法，逐个数相乘，down 乘法，"
+        f"嵌入把词元换成一个 {dim} 个数的向量。{layers} 层依次更新这个向量。每层有注意力部分：归一化，算 q、k、v 的乘法，按位置旋转，"
+        f"{heads} 个头读取 KV 缓存做注意力，输出乘法，加上原来的向量；还有前馈部分：归一化，gate 与 up 两个乘法，逐个数相乘，down 乘法，"
         f"加上原来的向量。最后的归一化和乘法给出 {vocab:,} 个 logits。",
     )
     caption = tr(

@@ -33,12 +33,12 @@ def passes() -> str:
     alt = tr(
         "; ".join(f"{name} asks global memory for the row {n} times" for name, n in told)
         + ". Each writes the result once.",
-        "；".join(f"{name} 向全局内存要这一行 {n} 次" for name, n in told)
+        "；".join(f"{name} 从全局内存读这一行 {n} 次" for name, n in told)
         + "。每个 kernel 都只写一次结果。",
     )
     caption = tr(
         "Each box is a walk over the row. Tinted boxes read it from global memory; in the others it is in registers (`fused`, `cluster`) or in shared memory (`shared`). The bar at the right edge of a box: the result is written.",
-        "每个方框是走遍这一行一次。有颜色的方框从全局内存读；其余方框里，这一行已经在寄存器（`fused`、`cluster`）或共享内存（`shared`）里。方框右边的竖条：写出结果。",
+        "每个方框表示把这一行走一遍。有颜色的方框从全局内存读；其余方框里，这一行已经在寄存器（`fused`、`cluster`）或共享内存（`shared`）里。方框右边的竖条：写出结果。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -74,10 +74,10 @@ def masks(queries: int = 5, width: int = 8, lengths: tuple[int, ...] = (8, 5, 2,
     those = ", ".join(map(str, lengths))
     alt = tr(
         f"{queries} rows of {width} columns. Causal: rows 0 to {queries - 1} see the first {causal} columns. With lengths: the first {those}.",
-        f"{queries} 行，每行 {width} 列。因果：第 0 到 {queries - 1} 行分别看见前 {causal} 列。给定 lengths：分别看见前 {those} 列。",
+        f"{queries} 行，每行 {width} 列。因果：第 0 到 {queries - 1} 行分别看得到前 {causal} 列。给定 lengths：分别看得到前 {those} 列。",
     )
     caption = tr(
         f"Tinted columns are seen. Left: the {queries} newest tokens of a sequence of {width}; the last one sees all. Right: each row has a length of its own.",
-        f"有颜色的列能被看见。左：长度为 {width} 的序列里最新的 {queries} 个词元，最后一个看见全部。右：每行有自己的长度。",
+        f"有颜色的列看得到。左：长度为 {width} 的序列里最新的 {queries} 个词元，最后一个看得到全部。右：每行有自己的长度。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -91,6 +91,6 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
     )
     caption = tr(
         f"One step, half = {half}, a warp drawn with {lanes} lanes. A word in both rows needs an order between its reader and its writer.",
-        f"一步之内，half = {half}，线程束按 {lanes} 个 lane 画。同时出现在两行里的字，读它和写它的 lane 必须分出先后。",
+        f"一步之内，half = {half}，线程束按 {lanes} 个 lane 画。同时出现在两行里的字，读的 lane 和写的 lane 必须分出先后。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -46,7 +46,7 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
         caption=tr(
             f"The fault is in `{calls[0]}`; the call that raises is `{raised}`"
             + ("." if waits == 0 else ", the first that waits for the GPU."),
-            f"错在 `{calls[0]}`，报错的却是 `{raised}`：它是第一个等待 GPU 的调用。"
+            f"错在 `{calls[0]}`，报错的却是 `{raised}`：这是第一个等待 GPU 的调用。"
             if waits
             else f"错在 `{calls[0]}`，报错的也正是 `{raised}`。",
         ),

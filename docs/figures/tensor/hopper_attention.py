@@ -40,7 +40,7 @@ def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2
     caption = tr(
         f"Two warpgroups take turns, D = {d}, {keys} keys a step. Each product is drawn with the {product} cycles that it needs at least; the length "
         "of the softmax is a guess.",
-        f"两个线程束组轮流，D = {d}，每步 {keys} 个键。每次乘法按它至少需要的 {product} 个周期画出；softmax 的长度只是示意。",
+        f"两个线程束组轮流，D = {d}，每步 {keys} 个键。每次乘法按至少需要的 {product} 个周期画出；softmax 的长度只是示意。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -59,6 +59,6 @@ def warps(rows: int = 128, columns: int = 256, warp_rows: int = 64, warp_columns
     )
     caption = tr(
         f"Each warp reads its {warp_rows} rows of A and {warp_columns} columns of B from shared memory; those beside it and below it read parts of the same.",
-        f"每个线程束从共享内存读取自己的 A 的 {warp_rows} 行和 B 的 {warp_columns} 列；旁边和下面的线程束会重复读取其中一部分。",
+        f"每个线程束从共享内存读取自己要用的 A 的 {warp_rows} 行和 B 的 {warp_columns} 列；旁边和下面的线程束会重复读取其中一部分。",
     )
     return figure(s, alt=alt, caption=caption)
