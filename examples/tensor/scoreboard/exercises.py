@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "A fair mean", zh: "公平的平均"}
+#         title: {en: "A fair mean", zh: "怎样求平均才公平"}
 #         level: easy
 #         minutes: 10
 #         given: ["twice as fast", "half as fast", "快一倍", "慢一半"]
