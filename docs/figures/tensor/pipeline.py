@@ -13,7 +13,7 @@ def barriers(stages: int = 3) -> str:
         s.rect(x, 60, 130, 90, cls, name).text(x + 65, 172, who, "muted")
         s.text(x + 65, 50, tr(f"waits for {waits}", f"等 {waits}"), "muted")
     width = 270 / stages
-    names = [("c3", tr(f"stage {i}", f"阶段 {i}")) for i in range(stages)]
+    names = [("c3", tr(f"stage {i}", f"缓冲区 {i}")) for i in range(stages)]
     Grid(s, 215, 76, width, 64, gap=6, rx=3).row(0, names)
     s.arrow(146, 92, 209, 92, "accent", tr("copies", "复制"))
     s.arrow(488, 92, 554, 92, "accent", tr("reads", "读取"))
@@ -23,12 +23,12 @@ def barriers(stages: int = 3) -> str:
     alt = tr(
         f"A producer copies into a ring of {stages} stages, from which a consumer reads. Each stage has a barrier full, for which the "
         "consumer waits, and a barrier empty, for which the producer waits.",
-        f"生产者把数据复制进 {stages} 个阶段组成的环，消费者从中读取。每个阶段有两个屏障：消费者等 full，生产者等 empty。",
+        f"生产者把数据复制进由 {stages} 个缓冲区组成的环形缓冲区，消费者从中读取。每个缓冲区有两个屏障：消费者等 full，生产者等 empty。",
     )
     caption = tr(
         "Two barriers for each stage. The TMA completes `full` with the last of the announced bytes; the consumer arrives at `empty` when "
         "the products that read the stage have ended.",
-        "每个阶段有两个屏障。登记的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
+        "每个缓冲区有两个屏障。登记的字节全部到齐时，TMA 使 `full` 完成；读这个缓冲区的乘法结束后，消费者在 `empty` 上到达。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -48,7 +48,7 @@ def ring(latency: int = 1000, multiply: int = 512, stages: int = 3, steps: int =
     s, unit = Svg(left + 600, top + (stages + 1) * (height + 8) + 28), 590 / ended[-1]
     lanes = Lanes(s, left, top, unit, height + 8, gap=(2, 8))
     for i in range(stages):
-        lanes.named(i, 4, tr(f"stage {i}", f"阶段 {i}"), "")
+        lanes.named(i, 4, tr(f"stage {i}", f"缓冲区 {i}"), "")
     lanes.named(stages, 4, tr("products", "乘法"), "")
     for step in range(steps):
         lanes.bar(step % stages, asked[step], asked[step] + latency, "c2", step)
@@ -61,10 +61,10 @@ def ring(latency: int = 1000, multiply: int = 512, stages: int = 3, steps: int =
     alt = tr(
         f"A ring of {stages} stages: copies of {latency} cycles overlap with products of {multiply} cycles; step {steps - 1} ends after "
         f"{ended[-1]:.0f} cycles.",
-        f"{stages} 个阶段的环：每次 {latency} 周期的复制与每次 {multiply} 周期的乘法重叠，第 {steps - 1} 步在 {ended[-1]:.0f} 周期后结束。",
+        f"{stages} 个阶段的流水线：每次 {latency} 周期的复制与每次 {multiply} 周期的乘法重叠，第 {steps - 1} 步在 {ended[-1]:.0f} 周期后结束。",
     )
     caption = tr(
         f"{stages} stages, drawn from the rule: a stage is copied again as soon as its products have ended. The number is the step.",
-        f"按公式画出的 {stages} 个阶段：一个阶段的乘法一结束，就立即重新复制。数字是步号。",
+        f"按公式画出的 {stages} 个阶段：一个阶段的乘法一结束，缓冲区就立即用于下一次复制。数字是步号。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "Stage and parity", zh: "阶段与奇偶"}
+#         title: {en: "Stage and parity", zh: "缓冲区与奇偶"}
 #         level: easy
 #         minutes: 15
 #         task:
@@ -13,8 +13,8 @@
 #             consumer waits for `full`; and the parity with which the producer waits for `empty`. A barrier begins in phase 0,
 #             and a wait for parity 1 on a new barrier returns at once. The check plays both parts on the CPU.
 #           zh: >-
-#             写出 `waits(step, stages)`：第 `step` 步（从 0 数起）用哪个阶段，消费者等 `full` 时用哪个奇偶，生产者等 `empty`
-#             时用哪个奇偶。屏障从相位 0 开始；在新屏障上等奇偶 1 会立即返回。检查程序在 CPU 上模拟双方。
+#             写出 `waits(step, stages)`：第 `step` 步（从 0 数起）用哪个缓冲区，消费者等 `full` 时用哪个奇偶，生产者等 `empty`
+#             时用哪个奇偶。屏障从相位 0 开始；在新屏障上等奇偶 1 会立即返回。检查程序在 CPU 上模拟生产者与消费者。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "A third consumer", zh: "第三个消费者"}
