@@ -17,7 +17,7 @@
 #             对 4096 x 4096 的矩阵乘法，128 x 128 和 64 x 128 的分块哪个更合适？
 #         fails: "last wave"
 #       2:
-#         title: {en: "A rung for small matrices", zh: "给小矩阵写一级"}
+#         title: {en: "A rung for small matrices", zh: "给小矩阵写一个 kernel"}
 #         level: medium
 #         minutes: 30
 #         task:
