@@ -23,14 +23,14 @@ def orders(
         now = {_place(t, group, rows, columns) for t in range(at_once)}
         high, wide = (len(set(some)) for some in zip(*now, strict=True))
         found.append((group, high, wide))
-        title = tr(f"{group} downwards, then to the right", f"纵向每 {group} 个一组，再往右")
+        title = tr(f"{group} downwards, then to the right", f"纵向每组 {group} 个，再往右")
         s.text_from(x0, 20, title, "bold")
         cells = Grid(s, x0, top, cell, gap=1, rx=1)
         for r in range(rows):
             cells.row(r, ["c1" if (r, c) in now else "hollow" for c in range(columns)])
         text = tr(f"{high} rows and {wide} columns of tiles", f"{high} 行与 {wide} 列分块")
         s.text_from(x0, top + rows * cell + 22, text, "muted")
-    what = "; ".join(tr(f"{g} downwards: {h} rows, {w} columns", f"纵向每 {g} 个一组：{h} 行、{w} 列") for g, h, w in found)  # fmt: skip
+    what = "; ".join(tr(f"{g} downwards: {h} rows, {w} columns", f"纵向每组 {g} 个：{h} 行、{w} 列") for g, h, w in found)  # fmt: skip
     alt = tr(f"The first {at_once} of {rows} x {columns} tiles in two orders. {what}.", f"{rows} × {columns} 个分块中按两种次序最先计算的 {at_once} 个。{what}。")  # fmt: skip
     caption = tr(
         f"The {at_once} tiles that are computed first. Each row of tiles needs its rows of A and each column its columns of B: together they "
