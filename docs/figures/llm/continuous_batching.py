@@ -84,6 +84,6 @@ def mixed(
     caption = tr(
         f"A mixed step. Grey tokens are computed already; colored ones are its queries. Tiles begin at multiples of {bm}, so the {items} colored pieces are "
         "the work of one launch: pairs of a request and a tile.",
-        f"一个混合步。灰色的词元已经算过，彩色的是这一步的查询。分块从 {bm} 的整数倍开始，所以这 {items} 块彩色就是一次启动的全部工作，每一项是“请求，分块”。",
+        f"一个混合步。灰色的词元已经算过，彩色的是这一步的查询。分块的起点是 {bm} 的整数倍，所以这 {items} 块彩色就是一次启动的全部工作，每一项是“请求，分块”。",
     )
     return figure(s, alt=alt, caption=caption)
