@@ -3,10 +3,11 @@
 import re
 
 import pytest
+import yaml
 from rich.cells import cell_len
 
 from cudatut import comments, overlays, paths
-from cudatut.site import overlaid, references
+from cudatut.site import overlaid, references, state
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 DOCS = paths.docs_dir() / "zh"
@@ -66,3 +67,161 @@ def test_pairs_are_chinese():
                 assert _HAN.search(pair.words) or names, place
                 prose = re.sub(r"\([^()]*\)|\[[^\[\]]*\]|（[^（）]*, [^（）]*）", "", pair.words)
                 assert not re.search(r"[\u4e00-\u9fff][,;:?]|[,;:?][\u4e00-\u9fff]", prose), place
+
+
+# --- of a small book ------------------------------------------------------------------------------
+
+
+SCRIPT = """\
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: Add, zh: 相加}
+#     requires: sm_75
+# ---
+# %% [markdown]
+# One idea
+# %% add-them-2
+x = 1  # the sum
+"""
+KERNEL = """\
+// of the file
+// --8<-- [start:one]
+int a;  // of one
+// --8<-- [end:one]
+int b;  // of none
+// --8<-- [start:two]
+int c;  // of two
+// --8<-- [end:two]
+"""
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """Call it with files by their paths; the folder of the Chinese pages."""
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    (tmp_path / "examples").mkdir()
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        overlaid.forget()
+        overlaid._texts.cache_clear()
+        return tmp_path / "docs/zh"
+
+    yield write
+    overlaid.forget()
+    overlaid._texts.cache_clear()
+
+
+def test_of_a_page_are_shown_regions_and_whole_files_that_are_there(small):
+    page = '--8<-- "a/k.cu:one"\\n--8<-- "a/k.cu"\\n--8<-- "a/none.cu"\\n'.replace("\\n", "\n")
+    docs = small({"examples/a/k.cu": KERNEL, "docs/zh/a/b.md": page})
+    whole = KERNEL.split("\n")
+    assert list(overlaid.shown(docs)) == [
+        ("a/k.cu", overlays.code, "int a;  // of one"),
+        ("a/k.cu", overlays.code, "\n".join(one for one in whole if "8<" not in one)),
+    ]
+
+
+def test_of_an_example_are_shown_its_prose_its_code_and_the_titles_of_its_cells(small):
+    docs = small({"examples/a/b.py": SCRIPT})
+    said = [(translated, text) for _, translated, text in overlaid.shown(docs)]
+    assert (overlays.words, "One idea") in said
+    assert (overlays.title, "One idea") not in said and (overlays.words, "x = 1") not in said
+    assert said[-2:] == [(overlays.code, "x = 1  # the sum"), (overlays.title, "add-them-2")]
+
+
+PAIRS = "- {en: One idea, zh: 一}\n- {en: add them, zh: 加}\n- {en: the sum, zh: 总和}\n"
+
+
+def test_a_pair_is_stale_that_no_file_below_says(small):
+    gone = "this one has no place any more " * 4
+    small(
+        {
+            "examples/a/b.py": SCRIPT,
+            "examples/a/zh.yml": PAIRS + f"- {{en: {gone}, zh: 无}}\n- {{en: of one, zh: 一}}\n",
+            "examples/a/notes.md": "# of one\n",
+            "examples/c/k.cu": KERNEL,
+            "examples/c/zh.yml": "".join(f"- {{en: {one}, zh: 一}}\n" for one in ("of one", "of none", "of the file", "the sum")),
+        }
+    )  # fmt: skip
+    said = "stands in no file below this folder: take the pair out, or say it as the code does"
+    in_c = f"examples/c/zh.yml:4: 'the sum' {said}"
+    assert list(map(str, overlaid.stale())) == [
+        f"examples/a/zh.yml:4: '{gone[:80]}' {said}",
+        f"examples/a/zh.yml:5: 'of one' {said}",
+        in_c,
+    ]
+    assert list(map(str, overlaid.stale(paths.examples_dir() / "c"))) == [in_c]
+
+
+def test_the_cell_in_front_of_every_notebook_and_plain_python_may_have_pairs(small):
+    first = "such as in Colab: this compiles PyCUDA, which takes minutes"
+    pairs = f'- {{en: "{first}", zh: 一}}\n'
+    small({"examples/a/b.py": SCRIPT, "examples/a/zh.yml": pairs})
+    assert overlaid.stale() == []
+    plain = "x = 1  # plainly\n"
+    small({"examples/a/b.py": plain, "examples/a/zh.yml": pairs + "- {en: plainly, zh: 二}\n"})
+    assert [one.line for one in overlaid.stale()] == [1]
+
+
+def test_the_command_prints_what_is_lacking_as_pairs_and_what_is_stale(small, capsys):
+    long = "a comment that says: more"
+    files = {"examples/a/b.py": SCRIPT.replace("the sum", long), "examples/c/k.cu": KERNEL}
+    page = '--8<-- "c/k.cu:two"\n'
+    small(files | {"docs/zh/a/b.md": page, "examples/c/zh.yml": "- {en: of one, zh: 一}\n"})
+    assert overlaid.main([]) == 1
+    assert capsys.readouterr().out == (
+        "\n# examples/a/zh.yml\n"
+        "- en: One idea\n  zh:   # a/b.py\n"
+        f"- en: |-\n    {long}\n  zh:   # a/b.py\n"
+        "- en: add them\n  zh:   # a/b.py\n"
+        "\n# examples/c/zh.yml\n- en: of two\n  zh:   # c/k.cu\n"
+    )
+    small({"examples/c/zh.yml": "- {en: of two, zh: 二}\n- {en: of four, zh: 四}\n"})
+    assert overlaid.main(["c"]) == 1
+    assert capsys.readouterr().out.startswith("examples/c/zh.yml:2: 'of four' stands")
+    assert overlaid.main(["a"]) == 1 and "of four" not in capsys.readouterr().out
+    small({"examples/a/zh.yml": PAIRS.replace("the sum", f'"{long}"')})
+    assert (overlaid.main(["a"]), overlaid.main(["c"])) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("two words", True),
+        ("ends in a stop.", True),
+        ("a: b", False),
+        ("ends: ", False),
+        ("a # b", False),
+        ("two\nlines", False),
+        ("'quoted'", False),
+        ("1 and 2", False),
+        ("No", False),
+        ("off", False),
+        ("x" * 199, True),
+        ("x" * 200, False),
+    ],
+)
+def test_a_text_is_plain_where_yaml_reads_it_so(text, plain):
+    shown = overlaid._block(text)
+    assert (shown == text) == plain
+    assert yaml.safe_load(f"- en: {shown}\n  zh: x\n") == [{"en": text, "zh": "x"}]
+
+
+def test_a_build_reports_what_it_cannot_say_in_chinese(small, monkeypatch):
+    small({"examples/a/zh.yml": "- {en: the sum, zh: 总和}\n"})
+    build = state.State(lang="zh")
+    monkeypatch.setattr(state, "_state", build)
+    assert overlaid.code("x  # the sum", "a/b.py") == "x  # 总和"
+    assert overlaid.title("the-sum-2", "a/b.py") == "总和 2"
+    assert overlaid.words("One idea", "a/b.py") == "One idea"
+    assert build.problems == ["examples/a/zh.yml lacks the Chinese of 'One idea' (a/b.py)"]
+    small({"examples/a/zh.yml": "x\n"})
+    assert overlaid.words("the sum", "a/b.py") == "the sum"
+    assert len(build.problems) == 2 and "is a list of pairs" in build.problems[1]
+    build.lang = "en"
+    assert overlaid.words("anything", "a/b.py") == "anything" and len(build.problems) == 2

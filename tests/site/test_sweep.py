@@ -259,3 +259,144 @@ def test_the_numbers_have_units_and_as_many_digits_as_the_axis():
     numbers = html[html.index("<table") :]
     assert "39.3<" in numbers and "39.32" not in numbers and "16,384<" in numbers
     assert "n (elements)" in numbers and "bandwidth (GB/s)" in numbers
+
+
+def elements(result, lang="en"):
+    """What is drawn, in its order: of each element its tag, its attributes and its words."""
+    return [
+        " ".join([e.tag, *map("=".join, e.items()), *([e.text] if e.text else [])])
+        for e in parts(result, lang).iter()
+        if e.tag not in ("svg", "g")
+    ]
+
+
+SMALL = {
+    "kind": "series",
+    "title": "t",
+    "x": {"name": "n", "unit": ""},
+    "y": {"name": "time", "unit": "us"},
+    "lines": {
+        "a": [[1, 50.0], [2, 100.0], [4, 80.0]],
+        "far": [[1, 10.0], [4, 20.0]],
+        "b": [[1, 70.0], [4, 80.0]],
+    },
+    "foreground": ["a", "b"],
+    "limit": 90.0,
+}
+SMALL_IS = """\
+line x1=64 y1=326 x2=659 y2=326 class=grid
+text x=56 y=330 class=muted text-anchor=end font-size=12 0
+line x1=64 y1=268.3 x2=659 y2=268.3 class=grid
+text x=56 y=272.3 class=muted text-anchor=end font-size=12 20
+line x1=64 y1=210.6 x2=659 y2=210.6 class=grid
+text x=56 y=214.6 class=muted text-anchor=end font-size=12 40
+line x1=64 y1=152.9 x2=659 y2=152.9 class=grid
+text x=56 y=156.9 class=muted text-anchor=end font-size=12 60
+line x1=64 y1=95.2 x2=659 y2=95.2 class=grid
+text x=56 y=99.2 class=muted text-anchor=end font-size=12 80
+line x1=64 y1=37.5 x2=659 y2=37.5 class=grid
+text x=56 y=41.5 class=muted text-anchor=end font-size=12 100
+line x1=72 y1=326 x2=72 y2=330 class=axis
+text x=72 y=344 class=muted font-size=12 1
+line x1=267.7 y1=326 x2=267.7 y2=330 class=axis
+text x=267.7 y=344 class=muted font-size=12 2
+line x1=659 y1=326 x2=659 y2=330 class=axis
+text x=659 y=344 class=muted font-size=12 4
+line x1=64 y1=326 x2=659 y2=326 class=axis
+text x=361.5 y=364 class=muted font-size=12 n
+text x=64 y=12 class=muted text-anchor=start font-size=12 time (µs)
+line x1=64 y1=66.4 x2=659 y2=66.4 class=limit dash
+text x=659 y=60.4 class=limit text-anchor=end font-size=12 measured limit: 90 µs
+text x=64 y=384 class=muted text-anchor=start font-size=12 grey: 1 more, named in the table of the numbers
+polyline points=72,297.2 659,268.3 class=axis
+polyline points=72,181.8 267.7,37.5 659,95.2 class=c1
+title a: n = 1, 50 µs
+circle cx=72 cy=181.8 r=4 class=c1 solid
+title a: n = 2, 100 µs
+circle cx=267.7 cy=37.5 r=4 class=c1 solid
+title a: n = 4, 80 µs
+circle cx=659 cy=95.2 r=4 class=c1 solid
+circle cx=675 cy=95.2 r=4 class=c1 solid key
+text x=685 y=99.2 class=c1 text-anchor=start font-size=12 a
+polyline points=72,124.1 659,95.2 class=c2
+title b: n = 1, 70 µs
+path d=M72 124.1m-3.5-3.5h7v7h-7z class=c2 solid fill
+title b: n = 4, 80 µs
+path d=M659 95.2m-3.5-3.5h7v7h-7z class=c2 solid fill
+path d=M675 110.2m-3.5-3.5h7v7h-7z class=c2 solid key fill
+text x=685 y=114.2 class=c2 text-anchor=start font-size=12 b"""
+
+
+def test_a_small_chart_is_drawn_so():
+    assert elements(SMALL) == SMALL_IS.split("\n")
+    assert [parts(SMALL).get(key) for key in ("width", "height")] == ["700", "392"]
+    assert parts(SMALL | {"foreground": ["a", "b", "far"]}).get("height") == "374"
+
+
+def test_a_small_logarithmic_chart_is_drawn_so():
+    drawn = elements(SMALL | {"lines": {"a": [[1, 2.0], [1024, 1000.0]]}, "limit": None}, "zh")
+    assert [one.partition(" class")[0] for one in drawn if one.startswith("line")] == [
+        *(f"line x1=64 y1={y} x2=659 y2={y}" for y in ("326", "229.7", "133.3", "37")),
+        *("line x1=72 y1=326 x2=72 y2=330", "line x1=659 y1=326 x2=659 y2=330"),
+        "line x1=64 y1=326 x2=659 y2=326",
+    ]
+    assert [one.split(" ")[-1] for one in drawn if "muted" in one] == (
+        "1 10 100 1,000 1 2¹⁰ n，对数坐标 time（µs），对数坐标".split(" ")
+    )
+    assert "polyline points=72,297 659,37 class=c1" in drawn
+
+
+@pytest.mark.parametrize(
+    ("line", "limit", "logarithmic"),
+    [
+        ([[1, 1.0], [10, 100.0]], None, []),  # more than ten and a hundred times, not as much
+        ([[1, 1.0], [10.1, 101.0]], None, ["n", "time"]),
+        ([[1, 1.0], [2, 2.0]], 101.0, ["time"]),  # the limit is shown too
+        ([[0, 1.0], [100, 2.0]], None, []),  # there is no logarithm of zero
+        ([[1, 0.0], [2, 500.0]], None, []),
+        ([[1, 0.5], [2, 0.6]], None, []),
+    ],
+)
+def test_an_axis_is_logarithmic_from_where_on(line, limit, logarithmic):
+    words = [t.text for t in parts(SMALL | {"lines": {"a": line}, "limit": limit}).iter("text")]
+    assert [re.split(r"\W", one)[0] for one in words if "log" in one] == logarithmic
+
+
+def test_values_below_zero_are_on_the_axis():
+    """Of all values the least is where it begins, and zero where all are above it."""
+    (line,) = polylines(parts(SMALL | {"lines": {"a": [[1, -10.0], [2, 50.0]]}, "limit": None}))
+    assert line[0][1] == 326 > line[1][1] > 26
+    (line,) = polylines(parts(SMALL | {"lines": {"a": [[1, -10.0], [2, -5.0]]}, "limit": None}))
+    assert line[0][1] == 326 and line[1][1] == 176  # the top is zero: half of it
+
+
+@pytest.mark.parametrize(("end", "rows"), [("ab", 1), ("mi", 2)])
+def test_a_name_has_a_column_of_170(end, rows):
+    """13 Chinese characters are 156 wide; behind them there is room for 13.9, and not for 14.6."""
+    name = "一" * 13 + end
+    drawn = parts(SMALL | {"lines": {name: [[1, 5.0]]}, "foreground": [name]})
+    assert sum(t.get("class") == "c1" for t in drawn.iter("text")) == rows
+
+
+def test_from_two_to_the_tenth_on_powers_of_two_are_written_as_such():
+    xs = [512, 1000, 1024, 1536, 2048, 1 << 30]
+    told = points(parts(SMALL | {"lines": {"a": [[x, 1.0] for x in xs]}, "foreground": ["a"]}))
+    assert [one.split(" ")[3] for one in told] == ["512,", "1,000,", "2¹⁰,", "1,536,", "2¹¹,", "2³⁰,"]
+
+
+def test_of_many_sizes_nine_at_most_have_a_label():
+    for count, labels in ((9, 9), (10, 5), (18, 9), (19, 7)):
+        line = [[x, 1.0] for x in range(1, count + 1)]
+        drawn = elements(SMALL | {"lines": {"a": line}, "foreground": ["a"]})
+        assert sum("y1=326" in one and "y2=330" in one for one in drawn) == labels
+
+
+def test_a_label_needs_six_units_beside_the_one_before_it():
+    """Half of "0" is 3.5 wide, half of two digits are 7: of their middles one is 16.4 behind the other."""
+
+    def shown(x):
+        line = [[0, 1.0], [x, 1.0], [587, 1.0]]
+        drawn = elements(SMALL | {"lines": {"a": line}, "foreground": ["a"]})
+        return sum("y2=330" in one for one in drawn)
+
+    assert (shown(16), shown(17)) == (2, 3)
