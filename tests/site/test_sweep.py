@@ -381,7 +381,14 @@ def test_a_name_has_a_column_of_170(end, rows):
 def test_from_two_to_the_tenth_on_powers_of_two_are_written_as_such():
     xs = [512, 1000, 1024, 1536, 2048, 1 << 30]
     told = points(parts(SMALL | {"lines": {"a": [[x, 1.0] for x in xs]}, "foreground": ["a"]}))
-    assert [one.split(" ")[3] for one in told] == ["512,", "1,000,", "2¹⁰,", "1,536,", "2¹¹,", "2³⁰,"]
+    assert [one.split(" ")[3] for one in told] == [
+        "512,",
+        "1,000,",
+        "2¹⁰,",
+        "1,536,",
+        "2¹¹,",
+        "2³⁰,",
+    ]
 
 
 def test_of_many_sizes_nine_at_most_have_a_label():

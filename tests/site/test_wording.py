@@ -1,5 +1,7 @@
 """One word for one concept in Chinese: every rule finds what is planted, and leaves what is right."""
 
+import re
+
 import pytest
 
 from cudatut import paths
@@ -72,6 +74,70 @@ def test_all_kinds_of_files_are_read(tmp_path):
         ("examples/a/b/zh.yml", 1),
     ]
     assert found[0].message == "'栅栏': write 屏障"
+
+
+def test_what_is_executed_or_brought_in_is_not_read_and_its_line_is_told(tmp_path):
+    docs = tmp_path / "docs"
+    (docs / "zh").mkdir(parents=True)
+    (docs / "contents.yml").touch()
+    (docs / "wording.yml").write_text("- never: ' ?栅栏'\n  write: 屏障\n  but: [内存栅栏]\n")
+    page = """```exercise
+a/b 栅栏
+```
+
+```python exec="on"
+print("栅栏")
+```
+
+```text
+栅栏
+```
+
+内存栅栏 栅栏 [栅栏](栅栏.md) {{ 栅栏 }} $栅栏$ <a title="栅栏">
+"""
+    (docs / "zh/a.md").write_text(page, encoding="utf-8")
+    long = "过了这里的" + "很" * 15 + "长的栅栏之后"
+    (docs / "glossary.yml").write_text(
+        f"- en: a\n  zh: 栅栏\n  means:\n    en: x\n    zh: {long}\n"
+        "- en: b\n  means: {en: y, zh: 第二栅栏}\n",
+        encoding="utf-8",
+    )
+    wording.rules.cache_clear()
+    found = wording.findings(docs, tmp_path / "examples")
+    assert [(one.file, one.line, one.message) for one in found] == [
+        *[("docs/zh/a.md", line, "'栅栏': write 屏障") for line in (10, 13, 13)],
+        *[("docs/glossary.yml", line, "'栅栏': write 屏障") for line in (2, 5, 7)],
+    ]
+
+
+def test_a_long_meaning_is_found_by_how_it_begins(tmp_path):
+    """Lines of the file may be broken behind the twentieth character."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "contents.yml").touch()
+    (docs / "wording.yml").write_text("- never: 栅栏\n  write: 屏障\n")
+    begun = "一二三四五六七八九十甲乙丙丁戊己庚辛壬癸"
+    text = f"- en: a\n  means:\n    en: {begun[:19]}\n    zh: {begun}\n      栅栏\n"
+    (docs / "glossary.yml").write_text(text, encoding="utf-8")
+    wording.rules.cache_clear()
+    (found,) = wording.findings(docs, tmp_path / "examples")
+    assert found.line == 4
+
+
+def test_blanks_alone_are_told_as_they_are():
+    rule = wording.Rule(re.compile(" +(?=%)"), "x")
+    assert list(rule.found("5 %")) == [" "]
+    assert list(wording.Rule(re.compile(" ?栅栏 ?"), "x").found("a 栅栏 b")) == ["栅栏"]
+
+
+def test_a_rule_without_exceptions_or_a_file_of_rules_may_be_missing(tmp_path):
+    wording.rules.cache_clear()
+    assert wording.rules(tmp_path / "none.yml") == ()
+    (tmp_path / "wording.yml").write_text("- never: a\n  write: b\n  but: [c]\n")
+    (tmp_path / "bad.yml").write_text("- never: a\n  write: b\n- never: a\n")
+    assert [rule.but for rule in wording.rules(tmp_path / "wording.yml")] == [("c",)]
+    with pytest.raises(wording.BadWordingError, match="docs/wording.yml: rule 2 needs"):
+        wording.rules(tmp_path / "bad.yml")
 
 
 @pytest.mark.parametrize("text", ["- write: x\n", "- never: '('\n  write: x\n", "- a\n", "a: b\n"])
