@@ -283,67 +283,6 @@ SMALL = {
     "foreground": ["a", "b"],
     "limit": 90.0,
 }
-SMALL_IS = """\
-line x1=64 y1=326 x2=659 y2=326 class=grid
-text x=56 y=330 class=muted text-anchor=end font-size=12 0
-line x1=64 y1=268.3 x2=659 y2=268.3 class=grid
-text x=56 y=272.3 class=muted text-anchor=end font-size=12 20
-line x1=64 y1=210.6 x2=659 y2=210.6 class=grid
-text x=56 y=214.6 class=muted text-anchor=end font-size=12 40
-line x1=64 y1=152.9 x2=659 y2=152.9 class=grid
-text x=56 y=156.9 class=muted text-anchor=end font-size=12 60
-line x1=64 y1=95.2 x2=659 y2=95.2 class=grid
-text x=56 y=99.2 class=muted text-anchor=end font-size=12 80
-line x1=64 y1=37.5 x2=659 y2=37.5 class=grid
-text x=56 y=41.5 class=muted text-anchor=end font-size=12 100
-line x1=72 y1=326 x2=72 y2=330 class=axis
-text x=72 y=344 class=muted font-size=12 1
-line x1=267.7 y1=326 x2=267.7 y2=330 class=axis
-text x=267.7 y=344 class=muted font-size=12 2
-line x1=659 y1=326 x2=659 y2=330 class=axis
-text x=659 y=344 class=muted font-size=12 4
-line x1=64 y1=326 x2=659 y2=326 class=axis
-text x=361.5 y=364 class=muted font-size=12 n
-text x=64 y=12 class=muted text-anchor=start font-size=12 time (µs)
-line x1=64 y1=66.4 x2=659 y2=66.4 class=limit dash
-text x=659 y=60.4 class=limit text-anchor=end font-size=12 measured limit: 90 µs
-text x=64 y=384 class=muted text-anchor=start font-size=12 grey: 1 more, named in the table of the numbers
-polyline points=72,297.2 659,268.3 class=axis
-polyline points=72,181.8 267.7,37.5 659,95.2 class=c1
-title a: n = 1, 50 µs
-circle cx=72 cy=181.8 r=4 class=c1 solid
-title a: n = 2, 100 µs
-circle cx=267.7 cy=37.5 r=4 class=c1 solid
-title a: n = 4, 80 µs
-circle cx=659 cy=95.2 r=4 class=c1 solid
-circle cx=675 cy=95.2 r=4 class=c1 solid key
-text x=685 y=99.2 class=c1 text-anchor=start font-size=12 a
-polyline points=72,124.1 659,95.2 class=c2
-title b: n = 1, 70 µs
-path d=M72 124.1m-3.5-3.5h7v7h-7z class=c2 solid fill
-title b: n = 4, 80 µs
-path d=M659 95.2m-3.5-3.5h7v7h-7z class=c2 solid fill
-path d=M675 110.2m-3.5-3.5h7v7h-7z class=c2 solid key fill
-text x=685 y=114.2 class=c2 text-anchor=start font-size=12 b"""
-
-
-def test_a_small_chart_is_drawn_so():
-    assert elements(SMALL) == SMALL_IS.split("\n")
-    assert [parts(SMALL).get(key) for key in ("width", "height")] == ["700", "392"]
-    assert parts(SMALL | {"foreground": ["a", "b", "far"]}).get("height") == "374"
-
-
-def test_a_small_logarithmic_chart_is_drawn_so():
-    drawn = elements(SMALL | {"lines": {"a": [[1, 2.0], [1024, 1000.0]]}, "limit": None}, "zh")
-    assert [one.partition(" class")[0] for one in drawn if one.startswith("line")] == [
-        *(f"line x1=64 y1={y} x2=659 y2={y}" for y in ("326", "229.7", "133.3", "37")),
-        *("line x1=72 y1=326 x2=72 y2=330", "line x1=659 y1=326 x2=659 y2=330"),
-        "line x1=64 y1=326 x2=659 y2=326",
-    ]
-    assert [one.split(" ")[-1] for one in drawn if "muted" in one] == (
-        "1 10 100 1,000 1 2¹⁰ n，对数坐标 time（µs），对数坐标".split(" ")
-    )
-    assert "polyline points=72,297 659,37 class=c1" in drawn
 
 
 @pytest.mark.parametrize(
