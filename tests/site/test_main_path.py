@@ -108,6 +108,63 @@ def test_time_counts_words_code_exercises_and_warm_ups():
     assert "练习" in main_path.with_time(page, 10, "zh")
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("words", 650),
+        ("characters", 1300),
+        ("lines of code and output", 60),
+        ("rows of tables", 75),
+    ],
+)
+def test_how_much_is_read_in_five_minutes(name, most):
+    none = main_path.amount("")
+    assert main_path.minutes_to_read(none) == 0
+    assert main_path.minutes_to_read(none | {name: most}) == 5
+    assert main_path.minutes_to_read(none | {name: most + 1}) == 10
+
+
+def test_how_much_is_done_in_five_minutes():
+    def minutes(lines, items, exercises):
+        program = '<div class="ct-cell ct-program"><pre>' + "line\n" * lines + "</pre></div>"
+        section = '<h2 class="a" id="try">T</h2>' + items + '<h2 id="next">N</h2><h3>no</h3>'
+        return main_path.minutes_to_practice(program + section, exercises)
+
+    assert (minutes(40, "", 0), minutes(41, "", 0)) == (5, 10)
+    assert (minutes(0, "<li>a", 0), minutes(0, "<h3>a</h3><li>b", 0)) == (5, 10)
+    assert (minutes(0, "<li>a", 10), minutes(8, "<li>a", 10)) == (15, 20)
+
+
+def test_the_time_stands_below_the_first_title_alone():
+    alone = main_path.with_time("<h1>T</h1><p>word</p></h1>", 0, "en")
+    assert re.fullmatch(r'<h1>T</h1><p class="ct-time">[^<]* 5 [^<]*</p><p>word</p></h1>', alone)
+    assert " · " not in alone
+    both = main_path.with_time("<h1>T</h1><p>word</p>", 12, "en")
+    assert re.findall(r"\d+", both.partition("ct-time")[2])[:2] == ["5", "15"] and " · " in both
+
+
+def test_lines_have_their_number_and_section_and_a_fold_ends_where_its_indent_does():
+    page = (
+        "# T { #top }\n\na\n- item\n\n    ??? note\n\n        b\n       c\n"
+        "## S { .x #part-1 }\n```cuda\n# no { #code }\n```\n??? tip\n    d\n\n   e\n### T { #third }\nf\n??? x\n??? y\ng\n"
+    )
+    seen = [(one.number, one.text, one.section) for one in main_path.lines(page) if one.text]
+    assert seen == [
+        (1, "# T { #top }", "top"),
+        (3, "a", "top"),
+        (4, "- item", "top"),
+        (9, "       c", "top"),
+        (10, "## S { .x #part-1 }", "part-1"),
+        (11, "```cuda", "part-1"),
+        (12, "# no { #code }", "part-1"),
+        (13, "```", "part-1"),
+        (17, "   e", "part-1"),
+        (18, "### T { #third }", "part-1"),
+        (19, "f", "part-1"),
+        (22, "g", "part-1"),
+    ]
+
+
 GLOSSARY = [
     {
         "id": "a",

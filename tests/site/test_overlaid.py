@@ -134,6 +134,15 @@ def test_of_an_example_are_shown_its_prose_its_code_and_the_titles_of_its_cells(
     assert said[-2:] == [(overlays.code, "x = 1  # the sum"), (overlays.title, "add-them-2")]
 
 
+def test_what_is_in_progress_and_exercises_are_shown_too(small, monkeypatch):
+    stubs = "# ---\n# jupyter:\n#   cudatut: {}\n# ---\n# %% stub-1\ny = 1  # yours\n"
+    docs = small({"examples/a/b.py": SCRIPT, "examples/a/b_exercises.py": stubs})
+    monkeypatch.setattr(overlaid.catalog, "draft_patterns", lambda: ["examples/a/*", "a/*"])
+    said = [(file, text) for file, _, text in overlaid.shown(docs)]
+    assert ("a/b.py", "One idea") in said
+    assert said[-1] == ("a/b_exercises.py", "y = 1  # yours")
+
+
 PAIRS = "- {en: One idea, zh: 一}\n- {en: add them, zh: 加}\n- {en: the sum, zh: 总和}\n"
 
 

@@ -330,6 +330,11 @@ def test_from_two_to_the_tenth_on_powers_of_two_are_written_as_such():
     ]
 
 
+def test_the_height_has_some_five_ticks():
+    drawn = parts(SMALL | {"lines": {"a": [[1, 30.0], [2, 60.0]]}, "limit": None}).iter("text")
+    assert [t.text for t in drawn if t.get("text-anchor") == "end"] == ["0", "20", "40", "60"]
+
+
 def test_of_many_sizes_nine_at_most_have_a_label():
     for count, labels in ((9, 9), (10, 5), (18, 9), (19, 7)):
         line = [[x, 1.0] for x in range(1, count + 1)]
