@@ -173,6 +173,28 @@ def test_a_heavy_page_is_told_with_its_heaviest_folds():
     assert weight.problem(deferred_already).endswith("divide it")
 
 
+def test_of_many_folds_the_four_heaviest_are_named_first_and_without_their_markup(monkeypatch):
+    monkeypatch.setattr(weight, "LIMIT", 2048)
+    fold = '<details class="note"><summary>{}<a class="headerlink">#</a></summary>{}</details>'
+    noise = random.Random(3).randbytes
+    page = "".join(fold.format(f"<b>F{n}</b> a", noise(300 * n).hex()) for n in range(1, 6))
+    ours = '<details class="ct-numbers"><summary>G</summary>' + noise(3000).hex() + "</details>"
+    told = weight.problem(page + ours)
+    assert re.findall(r'"([^"]*)" \((\d)\.\d KB\)', told) == [
+        ("F5 a", "1"), ("F4 a", "1"), ("F3 a", "1"), ("F2 a", "0")
+    ]  # fmt: skip
+    assert ", 2 are allowed: write" in told
+    nameless = weight.problem(f"<details>{noise(3000).hex()}</details>")
+    assert re.search(r'the heaviest are "" \(3\.\d KB\)$', nameless)
+
+
+def test_a_page_may_weigh_as_much_as_the_limit_and_no_byte_more(monkeypatch):
+    page = page_of(2)
+    for room, told in ((0, False), (-1, True)):
+        monkeypatch.setattr(weight, "LIMIT", weight.compressed(page) + room)
+        assert (weight.problem(page) is not None) == told
+
+
 def test_a_strict_build_refuses_a_heavy_page_and_builds_it_with_a_deferred_fold(project, caplog):
     words = random.Random(2).randbytes(45 * 1024).hex()
     lines = "\n".join(f"    {words[i : i + 60]}" for i in range(0, len(words), 60))

@@ -266,6 +266,33 @@ def test_a_term_of_a_fold_that_other_pages_use_in_the_open_is_refused(tmp_path):
     assert terms.unintroduced(tmp_path, "en", only="start/model") == [found]
 
 
+def test_uses_before_their_time_are_found_in_the_chapters_that_are_written(tmp_path):
+    _book(tmp_path, "A warp.", "The warpSize of a warp, and `__nobody`.")
+    index = tmp_path / "contents.yml"
+    chapters = yaml.safe_load(index.read_text("utf-8"))
+    order = chapters["parts"][0]["chapters"]
+    order.reverse()  # so the warp is introduced after its use
+    index.write_text(yaml.safe_dump(chapters), "utf-8")
+    found = [
+        (one.file, one.line, one.message.split(" ")[0]) for one in terms.findings(tmp_path, "en")
+    ]
+    assert found == [
+        ("docs/en/start/later.md", 3, "`__nobody`"),
+        ("docs/en/start/later.md", 3, "'warp'"),
+    ]
+    assert len(terms.findings(tmp_path, "en", only="start/later")) == 2
+    assert terms.findings(tmp_path, "en", only="start/model") == []
+    order[0]["written"] = False
+    index.write_text(yaml.safe_dump(chapters), "utf-8")
+    assert terms.findings(tmp_path, "en") == []
+    order[0]["written"] = True
+    index.write_text(yaml.safe_dump(chapters), "utf-8")
+    parts = contents.load(index)[:1]
+    index.unlink()
+    assert len(terms.findings(tmp_path, "en", parts)) == 2
+    assert terms.findings(tmp_path, "zh", parts) == []  # there is no page
+
+
 def _book(folder, model, later):
     """Two chapters, the first of which introduces the warp."""
     words = {"en": "x", "zh": "x"}

@@ -1,11 +1,15 @@
 """robots.txt, the feed of the change log, and the archive of the examples."""
 
+import hashlib
 import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from cudatut import catalog, paths
-from cudatut.site import publishing
+from cudatut.site import locale, publishing
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = "# Changelog\n\nWords.\n\n## 1.1 (2027-01-02)\n\n- A `run` & [more](x.md): of\n  it. And that.\n- Two.\n\n## 1.0\n\n- Old.\n"
@@ -13,7 +17,8 @@ LOG = "# Changelog\n\nWords.\n\n## 1.1 (2027-01-02)\n\n- A `run` & [more](x.md):
 
 def test_robots():
     assert publishing.robots() == "User-agent: *\nAllow: /\n"
-    assert "Sitemap: https://h/b/zh/sitemap.xml" in publishing.robots("https://h/b")
+    maps = "\nSitemap: https://h/b/sitemap.xml\nSitemap: https://h/b/zh/sitemap.xml\n"
+    assert publishing.robots("https://h/b") == publishing.robots() + maps
 
 
 def test_the_feed_has_an_item_for_each_change():
@@ -24,6 +29,21 @@ def test_the_feed_has_an_item_for_each_change():
     assert [item.findtext("category") for item in items] == ["1.1 (2027-01-02)"] * 2 + ["1.0"]
     assert len({item.findtext("guid") for item in items}) == 3
     assert text == publishing.feed(LOG, "https://h/b", "https://git/r")
+
+
+def test_items_of_the_feed_lead_to_the_change_log_and_keep_their_name():
+    text = publishing.feed(LOG, "https://h/b", "https://git/r")
+    channel = ET.fromstring(text.encode()).find("channel")
+    assert channel.findtext("link") == "https://h/b/"
+    assert 'href="https://h/b/feed.xml" rel="self"' in text
+    items = channel.findall("item")
+    assert {one.findtext("link") for one in items} == {"https://git/r/blob/main/CHANGELOG.md"}
+    # Readers of feeds know an item by it: another would show all changes as new.
+    name = hashlib.sha256(b"1.0\nOld.").hexdigest()[:20]
+    assert (items[2].findtext("guid"), items[2].find("guid").get("isPermaLink")) == (name, "false")
+    unknown = publishing.feed(LOG, "", "https://git/r")
+    assert "atom:link" not in unknown
+    assert ET.fromstring(unknown.encode()).findtext("channel/link").endswith("/CHANGELOG.md")
 
 
 def test_the_change_log_of_the_book_makes_a_feed():
@@ -73,6 +93,52 @@ def test_drafts_and_hidden_files_stay_out(tmp_path, monkeypatch):
     publishing.archive(tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         assert archive.namelist() == ["cudatut-examples/README.txt", "cudatut-examples/a/one.py"]
+
+
+def test_the_whole_site_is_an_archive_in_it_of_files_that_anyone_may_read(tmp_path):
+    for name, data in {"b/a.md": b"x\r\ny\n", "a.png": b"x\r\ny\n", ".hid": b"x"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "a.txt").write_bytes(b"line\n" * 1000)
+    publishing.whole_site(tmp_path)
+    with zipfile.ZipFile(tmp_path / publishing.SITE) as archive:
+        names = [f"cudatut-site/{name}" for name in ("a.png", "a.txt", "b/a.md")]
+        assert archive.namelist() == names
+        binary, long, text = archive.infolist()
+        assert archive.read(binary) == b"x\r\ny\n" and archive.read(text) == b"x\ny\n"
+    assert long.compress_size < 100
+    assert text.date_time == (1980, 1, 1, 0, 0, 0)
+    assert text.external_attr >> 16 == 0o644 and text.create_system == 3  # as Unix has it
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_belongs_to_the_whole_site_is_written_once(lang, tmp_path, monkeypatch):
+    """By the English build, whose folder is the root."""
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    monkeypatch.setattr(paths, "repo_root", lambda: tmp_path / "checkout")
+    for name in ("examples/a.py", "checkout/README.md", "checkout/cudatut/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    config = SimpleNamespace(
+        site_url="https://h/b/", repo_url="https://r", config_file_path=str(tmp_path / "mkdocs.yml")
+    )
+    site = tmp_path / "site"
+    (site / "examples").mkdir(parents=True)
+    with locale.using(lang):
+        publishing.write(site, config)
+        names = {one.relative_to(site).as_posix() for one in site.rglob("*.*")}
+        whole = {"robots.txt", "cudatut.zip"} if lang == "en" else set()
+        assert names == {publishing.ARCHIVE} | whole
+        (tmp_path / "CHANGELOG.md").write_text(LOG)
+        publishing.write(site, config)
+    assert (site / "feed.xml").is_file() == (lang == "en")
+    with zipfile.ZipFile(site / publishing.ARCHIVE) as archive:
+        assert "git+https://r" in archive.read("cudatut-examples/README.txt").decode()
+    if lang == "en":
+        assert "Sitemap: https://h/b/sitemap.xml\n" in (site / "robots.txt").read_text()
+        assert "<link>https://h/b/</link>" in (site / "feed.xml").read_text()
+        with zipfile.ZipFile(site / "cudatut.zip") as archive:
+            assert archive.namelist() == ["cudatut/README.md", "cudatut/cudatut/b.py"]
 
 
 def test_the_site_has_them(project):

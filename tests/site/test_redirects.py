@@ -53,3 +53,7 @@ def test_old_addresses_lead_on(tmp_path, monkeypatch):
     target = re.search(r'url=([^"]+)"', text)[1]
     assert (site / "examples/a/old" / target).resolve() == site / "examples/a/new"
     assert "location.hash" in text
+    (site / "examples/a/old/index.html").unlink()
+    assert publishing.redirects(site) == ["examples/a/old/"]  # a page that stands there stays
+    text = (site / "examples/a/old/index.html").read_text(encoding="utf-8")
+    assert f'rel="canonical" href="{target}"' in text  # where the address is unknown
