@@ -266,6 +266,26 @@ def test_a_term_of_a_fold_that_other_pages_use_in_the_open_is_refused(tmp_path):
     assert terms.unintroduced(tmp_path, "en", only="start/model") == [found]
 
 
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("See [bundles](../glossary.md).", 0),  # an ordinary word, in the chapter of its term
+        ("??? note\n\n    A bundle, [bundles](../glossary.md).", 0),
+        ("See [slab](../glossary.md).", 0),
+        ("---\nterms: {slab: other}\n---\nSee [slab](../glossary.md).", 1),
+    ],
+)
+def test_ordinary_words_and_those_of_the_front_matter_mean_what_they_say(tmp_path, page, found):
+    _book(tmp_path, "", "")
+    warp = WARP | {"also": {"en": ["bundle", "slab"]}, "ordinary": ["bundle"]}
+    other = WARP | {"id": "other", "en": "other", "zh": "其他", "also": {}, "code": []}
+    terms_of = [{key: other[key] for key in other if key != "chapter"}, warp]
+    (tmp_path / "glossary.yml").write_text(yaml.safe_dump(terms_of, allow_unicode=True), "utf-8")
+    (tmp_path / "en/start/model.md").write_text(page, "utf-8")
+    said = list(map(str, terms.unintroduced(tmp_path, "en")))
+    assert [one.partition(" is")[0] for one in said] == ["docs/glossary.yml: 'warp'"] * found
+
+
 def test_uses_before_their_time_are_found_in_the_chapters_that_are_written(tmp_path):
     _book(tmp_path, "A warp.", "The warpSize of a warp, and `__nobody`.")
     index = tmp_path / "contents.yml"

@@ -209,6 +209,7 @@ def _found(page, name="p/one", lang="en"):
         ("```cuda\n#pragma  unroll 4\n```\n", "`#pragma unroll` is used here"),
         ("```cuda\n__nobody(x);\n```\n", "`__nobody` stands in no entry"),
         ("```cuda\nx = threadIdx.y;\n```\n", "`threadIdx.y` stands in no entry"),
+        ("```python\nx = 'blockIdx'\n```\n", "`blockIdx` is used here"),
     ],
 )
 def test_a_use_before_its_time_is_found(page, said):
@@ -222,6 +223,7 @@ def test_a_use_before_its_time_is_found(page, said):
         "See [The grid](two.md).\n",
         "Threads only, and a megagridlock.\n",
         "```cuda\n// blockIdx is explained later\n```\n",
+        "```python exec=\"on\"\nprint('blockIdx')\n```\n",
         "if __name__ == '__main__': pass\n",
         "## Sources { #sources }\n\n- All about grids\n",
     ],

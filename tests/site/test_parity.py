@@ -132,6 +132,45 @@ def test_directives_sees_differences():
         assert directives(changed) != directives(page)
 
 
+def test_of_what_is_told_the_digits_of_a_quote_count_and_nothing_of_a_given():
+    page = '{{ quote "570.5 ms" from "Book 3" }}\n\n{{  given "two" as "goal" }} `{{ a/b#c.d }}`\n'
+    assert parity.directives(page) == [(1, ("number", "quote 570.5"))]
+    assert directives('{{ quote "570.5 毫秒" from "第四本" }}') == directives(page)
+    assert directives('{{ quote "571 ms" from "Book 3" }}') != directives(page)
+
+
+def test_directives_have_their_lines_and_numbers_are_sorted_within_a_paragraph():
+    page = (
+        "{{ b }}\n??? note deferred\n{{ a }}\n\n{{ 0 }}\n```exercise\na/b 1\n```\n=== x\n!!! tip\n"
+    )
+    assert parity.directives(page) == [
+        (2, ("box", "???", "note deferred")),
+        (3, ("number", "a")),
+        (1, ("number", "b")),
+        (5, ("number", "0")),
+        (6, ("fence", "exercise")),
+        (7, ("exercise", "a/b 1")),
+        (9, ("box", None, None)),
+        (10, ("box", "!!!", "tip")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "others", ["", "```\ncode\n```\n", "::: cudatut.bench\n", "    options: x\n"]
+)
+def test_a_chinese_page_has_more_than_15_chinese_characters_of_100(others):
+    assert parity.is_chinese("字" * 16 + "x" * 84 + "\n" + others)
+    assert not parity.is_chinese("字" * 15 + "x" * 85 + "\n" + others)
+
+
+def test_a_link_is_given_as_often_in_both(tmp_path):
+    once = "[source](https://a.org/tree/v1)"
+    for lang, lacks in (("en", "zh"), ("zh", "en")):
+        found = two(tmp_path, swap(once, f"{once} {once}"), lang)
+        said = f"it has no link to https://a.org/tree/v1, which docs/{lang}/a/b.md has"
+        assert [one.partition(":")[0] for one in found if said in one] == [f"docs/{lacks}/a/b.md"]
+
+
 COALESCING = CHAPTERS["basics/coalescing.md"]
 
 

@@ -97,7 +97,8 @@ def test_of_titles_in_front_the_first_counts():
     assert [line for line, _ in _said(page)] == [2]
 
 
-def test_another_example_of_the_chapter_is_its_own():
+def test_another_example_of_the_chapter_is_its_own_and_its_fence_may_have_options():
+    assert _said(PAGE.replace("```example", '```example source="none"')) == []
     assert _said(PAGE.replace("basics/warps#", "basics/warps_faults#")) == []
 
 
