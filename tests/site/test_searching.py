@@ -79,6 +79,46 @@ def test_words_of_the_list_are_checked(tmp_path, text, message):
     assert message in str(error.value)
 
 
+def test_words_of_the_list_are_by_language_and_address(tmp_path):
+    (tmp_path / "search.yml").write_text("start/add: {en: [a, b], zh: [甲]}\n", encoding="utf-8")
+    found = searching.asked_for(tmp_path / "search.yml", {"start/add", "start/later"})
+    assert found == {"en": {"start/add/": ["a", "b"]}, "zh": {"start/add/": ["甲"]}}
+
+
+@pytest.mark.parametrize(
+    ("meta", "words"),
+    [
+        ({}, []),
+        ({"search": None}, []),
+        ({"search": {"exclude": True}}, []),
+        ({"search": {"words": ["nan", "wrong result"]}}, ["nan", "wrong result"]),
+        ({"search": {"words": "nan"}}, None),
+        ({"search": {"words": [""]}}, None),
+        ({"search": {"words": [1]}}, None),
+        ({"search": "nan"}, None),
+    ],
+)
+def test_words_of_the_front_matter(meta, words):
+    if words is not None:
+        assert searching.asked(meta) == words
+    else:
+        with pytest.raises(
+            searching.SearchWordsError,
+            match="^search: .* in the front matter has no list of words; write",
+        ):
+            searching.asked(meta)
+
+
+def test_words_that_mean_the_same_are_names_and_no_word_stands_twice():
+    entries = [{"location": "a/b/"}, {"location": "a/c/"}]
+    words = {"a/b/": ["sum = total = 和", "sum", "slow", "slow"], "a/c/": []}
+    searching.complete(entries, [], "en", words, {})
+    assert entries == [
+        {"location": "a/b/", "keywords": [["sum", "total", "和"]], "asked": ["sum", "slow"]},
+        {"location": "a/c/"},
+    ]
+
+
 def test_what_readers_ask_for_stands_on_the_page_that_says_so(project, caplog):
     page = "---\nsearch:\n  words: {words}\n---\n# Add { #top }\n"
     project.page("start/add.md", page.replace("{words}", "[why is it slow]"))

@@ -204,6 +204,41 @@ def test_only_pages_reload(folder):
         server.shutdown()
 
 
+def test_a_page_asks_once_and_a_browser_keeps_none_of_it(folder):
+    (folder / "index.html").write_text("<body>print('</body>')</body>")
+    with site.server(folder, 0, serving.Reloading) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert answer(server, "/?from=a?b").count("<script>") == 1
+        assert answer(server, "/_built?from=a?b") == "0"
+        for path, kind in (("/", "text/html; charset=utf-8"), ("/_built", "text/plain")):
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}") as found:
+                assert (found.status, found.headers["Content-Type"]) == (200, kind)
+                assert found.headers["Cache-Control"] == "no-store"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.ipynb", "application/x-ipynb+json"),
+        ("a.cu", "text/plain; charset=utf-8"),
+        ("a.cuh", "text/plain; charset=utf-8"),
+        ("a.py", "text/plain; charset=utf-8"),
+        ("a.js", "text/javascript"),
+        ("a.woff2", "font/woff2"),
+        ("a.html", "text/html"),
+    ],
+)
+def test_what_a_file_is_said_to_be(name, kind):
+    assert serving.Handler.guess_type(serving.Handler, name) == kind
+
+
+def test_the_port_is_the_one_that_the_readme_names():
+    for name in ("README.md", "README.zh.md", "docs/en/contributing.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert f"http://{serving.HOST}:{serving.PORT}" in text, name
+
+
 def test_a_preview_without_a_page_is_one_sentence(capsys):
     assert site.main(["preview", "memory/pinned"]) == 1
     said = capsys.readouterr().err
