@@ -564,3 +564,21 @@ def test_a_drawing_refuses_what_cannot_be_drawn():
         s.text(0, 0, "x", anchor="left")
     with pytest.raises(ValueError, match="positive"):
         Svg(0, 5)
+    with pytest.raises(ValueError, match="positive"):
+        Svg(5, 0)
+    for w, h in ((-1, 5), (5, -1)):
+        with pytest.raises(ValueError, match=f"a box cannot be {w} x {h}"):
+            s.rect(0, 0, w, h)
+
+
+def test_words_from_a_place_on_and_up_to_it():
+    s = Svg(90, 90).text_from(1, 2, "a", "c1", 11).text_to(3, 4, "b", "c2", 12)
+    assert (
+        '<text x="1" y="2" class="c1" text-anchor="start" font-size="11">a</text>'
+        '<text x="3" y="4" class="c2" text-anchor="end" font-size="12">b</text>'
+    ) in s.render("t")
+
+
+def test_the_words_of_an_arrow_at_45_degrees_stand_above_it():
+    drawn = Svg(90, 90).arrow(0, 20, 20, 40, text="x").render("t")
+    assert '<text x="10" y="23">x</text>' in drawn
