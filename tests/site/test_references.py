@@ -1,12 +1,13 @@
 """Numbers in prose: what a reference resolves to, where none is replaced, what is refused."""
 
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from cudatut.errors import CudatutError
-from cudatut.site import locale, references
+from cudatut.site import locale, missing, references
 
 RESULTS = {
     "bench": [
@@ -287,3 +288,115 @@ def test_a_label_is_said_in_the_language_of_the_page(monkeypatch):
     assert references.label("blocks") == "blocks"
     with locale.using("zh"):
         assert references.label("blocks") == "线程块"
+
+
+@pytest.mark.parametrize(
+    ("body", "factor"),
+    [
+        ("start/x#bench.peak", 1),
+        ("2 * start/x#bench.peak :.1f", 2),
+        ("start/x#bench.peak / 4", 0.25),
+        ("0 * start/x#bench.peak", 0),
+        ("-start/x#bench.peak", -1),
+        ("start/x#bench.peak + 1", None),
+        ("start/x#bench.peak ** 2", None),
+        ("1 / start/x#bench.peak", None),
+        ("start/x#bench.peak / start/x#bench.peak", None),
+        ("start/x#bench.unit", None),
+        ("2 * 3", None),
+        ("2 * (start/x#bench.peak", None),
+        ("start/x#bench.peak / 0", None),
+    ],
+)
+def test_what_a_value_is_multiplied_with(body, factor):
+    assert references.factor(body, "peak") == factor
+
+
+def test_what_an_expression_is_made_of():
+    body = ' 3 * start/x#b1["7"].c + 1_000.5e-3 - a/y#z.2["r"]["s"] :.2f'
+    assert references.parts(body) == (body.removesuffix(" :.2f"), ".2f")
+    assert references.literals(body) == ["3", "1_000.5e-3"]
+    assert references.literals('quote "570 ms" from "x"') == []
+    assert references.origins(body) == ["start/x#b1", "a/y#z"]
+    assert references.masked('2 * a/b#c["r"] :.1f') == "2 * ########## :.1f"
+    assert references.refers(body) and not references.refers("2 * 3")
+
+
+def test_powers_end_at_64():
+    assert references.value("2 ** 64") == 2**64 and references.value("2 ** -64") == 2**-64
+    for exponent in (65, -65, 64.5):
+        with pytest.raises(references.BadReferenceError, match=f"exponent {exponent} is over 64"):
+            references.value(f"2 ** {exponent}")
+
+
+@pytest.mark.parametrize(("body", "value"), [("7 % 4", 3), ("7 - 4", 3), ("7 * 4", 28), ("7 / 4", 1.75), ("--7 // 4", 1)])  # fmt: skip
+def test_arithmetic(body, value):
+    assert references.value(body) == value
+
+
+def test_eight_values_are_named_that_are_near(monkeypatch):
+    rows = [{"name": f"n{k}", "value": k} for k in range(12)]
+    monkeypatch.setitem(RESULTS, "many", [{"kind": "facts", "rows": rows}])
+    with pytest.raises(CudatutError) as caught:
+        references.value('start/x#many["n12"].value')
+    assert str(caught.value).count('["n') == 1 + 8
+
+
+def test_what_has_no_output_here_is_a_dash(monkeypatch):
+    def load(name):
+        raise missing.MissingOutputError(f"{name} <failed>")
+
+    monkeypatch.setattr(references, "load", load)
+    seen = []
+    page = "{{ start/x#bench.peak }}\n\n# T {{ start/x#bench.peak }} { #t }\n"
+    assert references.replace(page, seen.append) == (
+        "<span class='ct-missing' title='start/x &lt;failed&gt;'>–</span>\n\n# T – { #t }\n"
+    )
+    assert seen == []
+
+
+def test_a_formula_takes_numbers_and_words_alone():
+    assert replaced("$t = {{ start/x#several.registers }}$ {{ 1 + 1 }}") == "$t = 16$ 2"
+    seen = []
+    page = '${{ start/x#table.title }}$\n\n${{ start/x#facts["name"].value }}$'
+    assert references.replace(page, seen.append) == page.replace('{{ start/x#facts["name"].value }}', "H100")  # fmt: skip
+    assert "'FMAs at the limit': a formula takes numbers and words" in str(*seen)
+
+
+def test_lines_of_a_page_by_kind():
+    page = (
+        "---\ntitle: x\n---\n---\nx: y\n---\n"
+        "``` a`b\n~~~~text\n```\n~~~\n~~~~~\n> ```c x\n> code\n> ``` no\n> ```\n"
+        "a <!-- b --> c\n<!-- d\n```\ne --> f\ng"
+    )
+    found = [(number, kind, info) for number, _, kind, info in references.scan(page)]
+    kinds = (
+        *["front"] * 3, *["prose"] * 4, "open", "code", "code", "close", "open", "code", "code", "close",
+        "prose", "comment", "comment", "comment", "prose",
+    )  # fmt: skip
+    assert [kind for _, kind, _ in found] == list(kinds)
+    assert [number for number, _, _ in found] == list(range(1, len(kinds) + 1))
+    infos = [info for _, _, info in found]
+    assert infos[7:15] == ["text"] * 4 + ["c x"] * 4 and not any(infos[:7] + infos[15:])
+
+
+def test_words_of_a_recording_are_in_the_language_of_the_page(monkeypatch):
+    asked = []
+
+    @contextmanager
+    def of(name):
+        asked.append(name)
+        yield
+
+    labels = type("Labels", (), {"chinese": staticmethod({"H100": "某卡"}.get)})
+    monkeypatch.setattr(references.localize, "of", of)
+    monkeypatch.setattr(references.localize, "current", lambda: labels)
+    body = ' start/x#facts["name"].value '
+    assert references.formatted(body) == "H100" and asked == []
+    with locale.using("zh"):
+        assert references.formatted(body) == "某卡" and asked == ["start/x"]
+        assert references.formatted("start/x#bench.peak") == "3000"
+        row = {"name": "a#b", "value": "H100"}
+        monkeypatch.setitem(RESULTS, "marked", [{"kind": "facts", "rows": [row]}])
+        references.formatted('start/x#marked["a#b"].value')
+        assert asked[1:] == ["start/x"]
