@@ -244,6 +244,27 @@ def test_a_table_offers_each_gpu_whose_numbers_are_others(own):
     )
 
 
+def test_of_several_tables_each_has_its_own_beside_it():
+    """By its place among those of its kind, whatever stands between them."""
+    own = [TABLE | {"title": f"T{k}"} for k in range(3)]
+    there = [elsewhere(one) | {"title": f"U{k}"} for k, one in enumerate(own)]
+    gpus = [("NVIDIA H100", own), ("NVIDIA H200", [FACTS, *there])]
+    html = results_html(
+        [shown(own[0]), stream("x"), shown(CHECK), *map(shown, own[1:])], "en", gpus
+    )
+    titles = [re.findall("[TU][0-9]", section) for _, section in SECTION.findall(html)]
+    assert titles == [["T0"], ["U0"], ["T1"], ["U1"], ["T2"], ["U2"]]
+
+
+def test_more_than_eight_checks_are_folded_into_a_line_with_the_largest_error():
+    checks = [CHECK | {"name": f"c{k}", "max_abs_err": k * 1e-6} for k in (1, 9, *range(2, 9))]
+    few, many = (results_html(list(map(shown, checks[:count])), "en") for count in (8, 9))
+    assert "<details" not in few and "<caption>" in few
+    summary = re.search("<details[^>]*><summary>(.*?)</summary>", many)[1]
+    assert plain(summary).strip() == "✓ 9 checks passed; largest absolute error 9e-06"
+    assert "<caption>" not in many and many.count("<tr>") == 1 + 9
+
+
 def test_a_benchmark_is_a_chart_and_its_numbers():
     html = results_html([shown(BENCH)], "en")
     assert html.count("<svg") == 1
