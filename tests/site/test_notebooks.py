@@ -94,6 +94,13 @@ def test_what_belongs_to_no_example_is_reported_and_a_preview_has_its_own(build,
         assert not [one for one in preview.problems if "start/later" in one]
 
 
+def test_where_examples_cannot_be_listed_none_is_shown_and_the_build_says_why(build, project):
+    project.book.file("start/bad.py", "# %% x\n")
+    assert notebooks.recorded() == []
+    (problem,) = build.problems
+    assert "start/bad.py has cells but does not begin with" in problem
+
+
 def test_a_chapter_ends_with_its_examples(build):
     assert notebooks.code_of_page([]) == ""
     made = notebooks.code_of_page([record()])
@@ -143,6 +150,7 @@ def test_a_page_is_made_of_its_cells_in_their_order(build):
 
 
 def test_results_that_are_a_large_part_of_a_page_lie_beside_it(build, monkeypatch):
+    assert notebooks._LONG * 3 == weight.LIMIT  # so a page has room for two of them
     text = random.Random(1).randbytes(6000).hex()
     monkeypatch.setattr(notebooks.directives, "results", lambda *_: text)
     own = record()

@@ -1,6 +1,7 @@
 """The strict build of a small book: what it makes, and what it refuses to make."""
 
 import json
+import logging
 import re
 import shutil
 import urllib.request
@@ -406,6 +407,44 @@ def test_an_error_that_quotes_an_output_is_of_its_figure():
     frame = '  File "/book/docs/figures/start/add.py", line 2, in drawn\n    run()\n'
     said = plugin._of_fence(f"x\nOutput is:\n{frame}ToolError: it ends.\nOutput is:\nnothing\n")
     assert "fails: nothing (docs/figures/start/add.py:2, `run()`)" in said
+
+
+FRAME = '  File "{}", line {}, in f\n    {}\n'
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (FRAME.format("/b/docs/figures/a/b.py", 3, "run()") + FRAME.format("/x/y.py", 4, "deep()"), "E: why (docs/figures/a/b.py:3, `run()`)"),
+        (FRAME.format("/b/figures/a.py", 3, "one()") + FRAME.format("/figures/b/figures/c.py", 7, "two()"), "E: why (docs/figures/c.py:7, `two()`)"),
+        (FRAME.format("<code block: n=1>", 5, "print(x)"), "E: why (the fence, `print(x)`)"),
+        ("", "E: why (the fence, ``)"),
+    ],
+)  # fmt: skip
+def test_what_fails_in_a_fence_is_told_by_its_last_frame_of_ours(output, said):
+    assert plugin._of_fence(f"Execution failed\nOutput is:\n{output}E: why\n") == (
+        f"a fence that is executed fails: {said}: mend it; CUDATUT_DEBUG=1 shows the traceback"
+    )
+
+
+def test_other_messages_of_fences_stay_and_are_of_the_page(monkeypatch):
+    monkeypatch.setattr(plugin.state, "_state", plugin.state.State(lang="zh", page="a/b.md"))
+    fence = f"failed\nOutput is:\n{FRAME.format('<code block>', 1, 'x')}"
+    own = "  cudatut.recording.UnfitRecordingError: start/add is stale:\nrecord it\n"
+    absent = "  cudatut.site.missing.MissingOutputError: it failed"
+
+    def told(message):
+        record = logging.LogRecord("x", logging.WARNING, "x", 1, message, (), None)
+        assert plugin._name_page(record) is True
+        return record.levelname, record.levelno, record.msg.removeprefix("docs/zh/a/b.md: ")
+
+    warning = ("WARNING", logging.WARNING)
+    assert told("no output") == (*warning, "no output")
+    assert told("failed\nOutput is:\n \n") == (*warning, "failed\nOutput is:\n \n")
+    assert told(fence + own) == (*warning, "start/add is stale:\nrecord it")
+    assert told(fence + absent) == ("INFO", logging.INFO, "it failed")
+    monkeypatch.setenv("CUDATUT_DEBUG", "1")
+    assert told(fence + own) == (*warning, fence + own)
 
 
 def test_a_preview_tells_the_budget_in_a_sentence_and_leaves_reading_to_the_judge(
