@@ -247,6 +247,10 @@ def test_formulas():
         "<math" in mathml.in_markdown("a $n^2$ b")
         and mathml.in_markdown("5 $ and 6 $") == "5 $ and 6 $"
     )
-    for bad in ("\\frac{1", "x^", "\\nonsense"):
+    _, inline, block = mathml.in_markdown("a $n$ and $$m$$").split("<math")
+    assert 'display="inline"' in inline and 'display="block"' in block
+    assert 'display="inline"' in mathml.replace(html, seen.append)
+    assert mathml.convert(r"\{x\}").count("<mo") == 2  # braces that are shown need not match
+    for bad in ("\\frac{1", "x^", "\\nonsense", r"\{x}"):
         with pytest.raises(ValueError, match="cannot be converted"):
             mathml.convert(bad)

@@ -101,6 +101,14 @@ def test_where_examples_cannot_be_listed_none_is_shown_and_the_build_says_why(bu
     assert "start/bad.py has cells but does not begin with" in problem
 
 
+def test_a_recording_whose_files_cannot_be_offered_is_not_shown(build, monkeypatch):
+    def files(record):
+        raise CudatutError(f"{record.name} names a file")
+
+    monkeypatch.setattr(notebooks, "files", files)
+    assert notebooks.recorded() == [] and build.problems == ["start/add names a file"]
+
+
 def test_a_chapter_ends_with_its_examples(build):
     assert notebooks.code_of_page([]) == ""
     made = notebooks.code_of_page([record()])
