@@ -188,6 +188,14 @@ def test_of_many_folds_the_four_heaviest_are_named_first_and_without_their_marku
     assert re.search(r'the heaviest are "" \(3\.\d KB\)$', nameless)
 
 
+def test_a_page_is_weighed_as_hosts_compress_it():
+    """nginx and others take gzip's level 6."""
+    drawn = random.Random(4)
+    page = " ".join(drawn.choice(["warp", "block", "grid", "lane", "sum"]) for _ in range(20000))
+    sizes = {level: len(gzip.compress(page.encode(), level)) for level in (5, 6, 7)}
+    assert weight.compressed(page) == sizes[6] and len(set(sizes.values())) == 3
+
+
 def test_a_page_may_weigh_as_much_as_the_limit_and_no_byte_more(monkeypatch):
     page = page_of(2)
     for room, told in ((0, False), (-1, True)):

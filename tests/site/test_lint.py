@@ -2,7 +2,7 @@
 
 import pytest
 
-from cudatut.site import lint
+from cudatut.site import lint, other_words
 
 
 def typed(text):
@@ -132,6 +132,26 @@ def test_a_unit_that_cannot_be_right(behind, unit):
 def test_headings():
     page = "---\ntitle: T\n---\n\n# A { #a }\n```\n# x\n```\n### B\n## C {: #c .cls }\n"
     assert [(at, name) for at, _, name in lint.headings(page)] == [(5, "a"), (9, ""), (10, "c")]
+
+
+def test_chinese_words_outside_the_pages_have_their_lines(tmp_path):
+    def found(name, text):
+        (tmp_path / name).write_text(text, "utf-8")
+        return list(other_words.chinese(tmp_path / name))
+
+    words = "a: 甲\nid: 乙\nb:\n- {code: 丙, c: 丁}\n- [戊, x]\n1: 己\n? [k]\n: 庚\n"
+    assert found("a.yml", words) == [(1, "甲"), (4, "丁"), (5, "戊"), (6, "己")]
+    assert found("a.yml", "a: [甲\n") == [] == found("a.yml", "")
+    head = "# ---\n# a: 甲\n#b: 乙\n# ---\n# c: 丙\n"
+    assert found("a.py", head) == [(2, "甲"), (3, "乙")]
+    assert found("a.py", "x = 1\n" + head) == []
+
+
+def test_what_a_mapping_lists_as_given_holds_for_all_below_it(tmp_path):
+    text = "a: 5 ms\nb:\n  given: [5 ms, 7 ms]\n  c: {d: 5 ms and 6 ms, given: [6 ms]}\n  e: 6 ms\n"
+    (tmp_path / "a.yml").write_text(text, "utf-8")
+    found = [(line, said) for _, line, said in other_words.of_docs(tmp_path)]
+    assert found == [(1, "5 ms"), (5, "6 ms")]
 
 
 def test_words_outside_the_pages(tmp_path):
