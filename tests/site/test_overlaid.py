@@ -152,7 +152,7 @@ def test_a_pair_is_stale_that_no_file_below_says(small):
         {
             "examples/a/b.py": SCRIPT,
             "examples/a/zh.yml": PAIRS + f"- {{en: {gone}, zh: 无}}\n- {{en: of one, zh: 一}}\n",
-            "examples/a/notes.md": "# of one\n",
+            "examples/a/notes.md": "// of one\n",
             "examples/c/k.cu": KERNEL,
             "examples/c/zh.yml": "".join(f"- {{en: {one}, zh: 一}}\n" for one in ("of one", "of none", "of the file", "the sum")),
         }
@@ -165,6 +165,12 @@ def test_a_pair_is_stale_that_no_file_below_says(small):
         in_c,
     ]
     assert list(map(str, overlaid.stale(paths.examples_dir() / "c"))) == [in_c]
+
+
+def test_a_region_may_begin_inside_a_comment(small):
+    kernel = "/* the whole\n// --8<-- [start:in]\n// of the region\n// --8<-- [end:in]\n*/\n"
+    small({"examples/a/k.cu": kernel, "examples/a/zh.yml": "- {en: of the region, zh: 一}\n"})
+    assert overlaid.stale() == []
 
 
 def test_the_cell_in_front_of_every_notebook_and_plain_python_may_have_pairs(small):
