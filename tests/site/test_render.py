@@ -467,6 +467,17 @@ def test_streams_that_follow_each_other_are_joined():
     assert html.count("<pre") == 1
 
 
+def test_what_is_shown_as_text_alone_is_as_if_it_were_printed():
+    output = {"output_type": "display_data", "data": {"text/plain": "a <b>"}}
+    shown = results_html([output, stream("c\n")], "en")
+    assert '<pre class="ct-output" tabindex="0">a &lt;b&gt;\nc</pre>' in shown
+
+
+def test_times_of_a_benchmark_are_in_microseconds():
+    heads = re.findall('<th[^>]* scope="col">(.*?)</th>', results_html([shown(BENCH)], "en"))
+    assert [one for one in heads if one.endswith("(µs)")] == heads[1:3]
+
+
 def test_a_cell_without_output_renders_to_nothing():
     assert results_html([], "en") == ""
     assert results_html([stream(" \n")], "en") == ""

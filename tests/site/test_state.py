@@ -116,3 +116,20 @@ def test_what_failed_here_or_is_in_progress_has_a_stand_in_but_for_what_is_no_ex
     recordings(UnknownExampleError("none such"))
     with pytest.raises(UnknownExampleError):
         State(mode="preview").recordings("a/none")
+
+
+def test_an_example_is_looked_up_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(state.catalog, "get", lambda name: asked.append(name) or object())
+    monkeypatch.setattr(state.catalog, "examples", lambda: asked.append("all") or [object()])
+    build = State()
+    assert build.example("a/b") is build.example("a/b") is not build.example("a/c")
+    assert build.examples is build.examples
+    assert asked == ["a/b", "a/c", "all"]
+
+
+def test_pages_lie_in_the_checkout_or_where_one_is(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert State().docs == state.paths.repo_root() / "docs/en"
+    monkeypatch.setattr(state.paths, "repo_root", lambda: None)
+    assert State().docs == tmp_path / "docs/en"
