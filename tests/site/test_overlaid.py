@@ -1,6 +1,9 @@
 """The book's overlays: all that Chinese pages, notebooks and exercises show has its Chinese, and code stays what it is."""
 
+import io
 import re
+import runpy
+import sys
 
 import pytest
 import yaml
@@ -202,6 +205,20 @@ def test_the_command_prints_what_is_lacking_as_pairs_and_what_is_stale(small, ca
     assert overlaid.main(["a"]) == 1 and "of four" not in capsys.readouterr().out
     small({"examples/a/zh.yml": PAIRS.replace("the sum", f'"{long}"')})
     assert (overlaid.main(["a"]), overlaid.main(["c"])) == (0, 1)
+
+
+def test_as_a_command_it_writes_what_no_terminal_of_ascii_could(small, monkeypatch):
+    small({"examples/c/k.cu": KERNEL, "examples/c/zh.yml": "- {en: 5 µs, zh: 五}\n"})
+    for folder, status in (("c", 1), ("a", 0)):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "argv", ["overlaid.py", folder])
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(overlaid.__file__, run_name="__main__")
+        sys.stdout.flush()
+        assert ended.value.code == status and ("5 µs".encode() in written.getvalue()) == bool(
+            status
+        )
 
 
 @pytest.mark.parametrize(
