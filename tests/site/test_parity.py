@@ -140,16 +140,14 @@ def test_of_what_is_told_the_digits_of_a_quote_count_and_nothing_of_a_given():
 
 
 def test_directives_have_their_lines_and_numbers_are_sorted_within_a_paragraph():
-    page = (
-        "{{ b }}\n??? note deferred\n{{ a }}\n\n{{ 0 }}\n```exercise\na/b 1\n```\n=== x\n!!! tip\n"
-    )
+    page = "{{ b }}\n??? note deferred\n{{ a }}\n\n{{ 0 }}\n```exercise once\na/b 1\n```\n=== x\n!!! tip\n"
     assert parity.directives(page) == [
         (2, ("box", "???", "note deferred")),
         (3, ("number", "a")),
         (1, ("number", "b")),
         (5, ("number", "0")),
-        (6, ("fence", "exercise")),
-        (7, ("exercise", "a/b 1")),
+        (6, ("fence", "exercise once")),
+        (7, ("exercise once", "a/b 1")),
         (9, ("box", None, None)),
         (10, ("box", "!!!", "tip")),
     ]

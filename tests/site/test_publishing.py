@@ -123,12 +123,17 @@ def test_what_belongs_to_the_whole_site_is_written_once(lang, tmp_path, monkeypa
         site_url="https://h/b/", repo_url="https://r", config_file_path=str(tmp_path / "mkdocs.yml")
     )
     site = tmp_path / "site"
-    (site / "examples").mkdir(parents=True)
+    (site / "start/add").mkdir(parents=True)
+    (site / "start/add/index.html").touch()
+    (tmp_path / "examples/moved.yml").write_text("start/old.py: start/add.py\n")
     with locale.using(lang):
         publishing.write(site, config)
         names = {one.relative_to(site).as_posix() for one in site.rglob("*.*")}
+        names -= {"start/add/index.html"}
         whole = {"robots.txt", "cudatut.zip"} if lang == "en" else set()
-        assert names == {publishing.ARCHIVE} | whole
+        assert names == {publishing.ARCHIVE, "start/old/index.html"} | whole
+        moved = (site / "start/old/index.html").read_text(encoding="utf-8")
+        assert 'rel="canonical" href="https://h/b/start/add/"' in moved
         (tmp_path / "CHANGELOG.md").write_text(LOG)
         publishing.write(site, config)
     assert (site / "feed.xml").is_file() == (lang == "en")
