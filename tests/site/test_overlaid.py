@@ -209,9 +209,9 @@ def test_the_command_prints_what_is_lacking_as_pairs_and_what_is_stale(small, ca
 
 def test_as_a_command_it_writes_what_no_terminal_of_ascii_could(small, monkeypatch):
     small({"examples/c/k.cu": KERNEL, "examples/c/zh.yml": "- {en: 5 µs, zh: 五}\n"})
-    for folder, status in (("c", 1), ("a", 0)):
+    for folders, status in ((["c"], 1), (["a"], 0), ([], 1)):
         written = io.BytesIO()
-        monkeypatch.setattr(sys, "argv", ["overlaid.py", folder])
+        monkeypatch.setattr(sys, "argv", ["overlaid.py", *folders])
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
         with pytest.raises(SystemExit) as ended:
             runpy.run_path(overlaid.__file__, run_name="__main__")
