@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cudatut.errors import CudatutError
-from cudatut.site import locale, missing, references
+from cudatut.site import locale, missing, references, told
 
 RESULTS = {
     "bench": [
@@ -400,3 +400,16 @@ def test_words_of_a_recording_are_in_the_language_of_the_page(monkeypatch):
         monkeypatch.setitem(RESULTS, "marked", [{"kind": "facts", "rows": [row]}])
         references.formatted('start/x#marked["a#b"].value')
         assert asked[1:] == ["start/x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (' quote "570 ms" from "x" ', "570 ms"),
+        ('given "two" as "goal"', "two"),
+        ('given "two"', ""),
+        ("start/x#bench.peak", ""),
+    ],
+)
+def test_the_text_of_what_is_told(body, text):
+    assert told.text_of(body) == text
