@@ -256,6 +256,83 @@ def test_a_point_lies_where_its_ratios_say():
 def test_a_table_in_markdown():
     drawn = drawing.table(["name", "n", "what"], [["a", 1, "b"], ["c", 2.5, "d"]], words=(0, 2))
     assert drawn == "| name | n | what |\n|---|---:|---|\n| a | 1 | b |\n| c | 2.5 | d |"
+    assert drawing.table(["a", "b", "c"], []).endswith("|---|---:|---:|")  # names first
+
+
+def test_a_bracket_without_depth_has_its_name_below():
+
+    def at(deep):
+        return drawing.bracket(svg.Svg(100, 100), 10, 90, 50, "n", deep=deep)
+
+    drawn = [re.search(r'<text [^>]*y="([\d.]+)"', at(deep).render("b")) for deep in (6, 0, -1, -6)]
+    assert [float(found[1]) for found in drawn] == [72, 66, 43, 38]
+
+
+def test_what_draws_returns_what_it_drew_on():
+    s = svg.Svg(400, 400)
+    grid, time = drawing.Grid(s, 0, 0, 20), drawing.Lanes(s, 0, 0, 20, 30)
+    assert (
+        grid.box(0, 0).fill(1, 1, lambda r, c: "c1").row(0, ["c1"]).heads("a").name(0, "a") is grid
+    )
+    assert grid.named(0, 1, "a").note(0, 1, "a") is grid
+    assert time.axis(0, "a", 90).bar(0, 0, 1).runs(0, "a", lambda one: "c1").moment(1, 0, 0) is time
+    of = drawing.Axes(s, drawing.linear(0, 9), drawing.linear(0, 9), 10, 90, 10, 90)
+    assert of.x_ticks([1]).y_ticks([1]).names("x").curve([(0, 0), (1, 1)]).level(1) is of
+    assert of.level(1, text="a").dot(1, 1).square(1, 1, tip="a").say(1, 1, "a") is of
+    roofs = drawing.Roofline((1, 100), (1, 100))
+    assert roofs.slope(900, 60).roof(60, 900) is roofs
+    assert drawing.legend(s, 0, 0, [("c1", "a")]) is s and drawing.bracket(s, 0, 9, 9) is s
+
+
+def test_a_square_is_as_large_as_it_is_asked_for_and_eight_units_otherwise():
+    of = drawing.Axes(svg.Svg(99, 99), drawing.linear(0, 1), drawing.linear(0, 1), 0, 50, 0, 50)
+    drawn = of.square(0.5, 0.5).square(0.5, 0.5, r=6).s.render("")
+    assert re.findall(r'<rect [^>]*x="(\d+)" [^>]*width="(\d+)"', drawn) == [
+        ("21", "8"),
+        ("19", "12"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("right", "anchor"), [(1, "start"), (0.5, "start"), (-0.5, "end"), (-1, "end"), (0, "middle")]
+)
+def test_words_end_at_the_side_of_a_point_that_they_stand_on(right, anchor):
+    of = drawing.Axes(svg.Svg(99, 99), drawing.linear(0, 1), drawing.linear(0, 1), 0, 50, 0, 50)
+    drawn = of.say(0.5, 0.5, "words", right=right).s.render("")
+    assert re.findall(r'text-anchor="(\w+)"', drawn)[-1] == anchor  # the drawing's own is middle
+
+
+@pytest.mark.parametrize(
+    ("states", "bars"),
+    [("", []), ("a", [(0, 10)]), ("abb", [(0, 10), (10, 20)]), ("a a", [(0, 10), (20, 10)])],
+)
+def test_equal_states_in_a_row_are_one_bar(states, bars):
+    of = drawing.Lanes(svg.Svg(99, 99), 0, 0, 10, 30, gap=0)
+    drawn = of.runs(0, states, {"a": "c1", "b": "c2"}.get).s.render("")
+    found = re.findall(r'<rect [^>]*x="([\d.]+)" [^>]*width="([\d.]+)"', drawn)
+    assert [tuple(map(float, one)) for one in found] == bars
+
+
+def test_the_words_of_a_state_stand_only_where_they_have_room():
+    of = drawing.Lanes(svg.Svg(999, 99), 0, 0, svg.text_width("kernel"), 30, gap=0)
+    drawn = of.runs(0, "abb", lambda state: ("c1", f"kernel{state}"[:6])).s.render("")
+    assert drawn.count("kernel") == 1
+
+
+def test_a_roofline_has_its_field_and_its_numbers_without_being_asked():
+    of = drawing.Roofline((1, 100), (0.1, 10))
+    assert (of.s.width, of.s.height) == (712, 410) and of.at(1, 0.1) == (58, 360)
+    numbers = re.findall(r">([\d.]+)</text>", of.s.render(""))
+    assert numbers == ["1", "4", "16", "64", "0.1", "1", "10"]
+
+
+def test_a_roof_and_a_slope_begin_inside_the_field():
+    """Where the memory reaches them, or at the field's own edges, which differ."""
+    of = drawing.Roofline((1, 100), (0.1, 10))
+    before = of.s.render("").count("<line")
+    of.roof(1, 1e6).slope(1e6, 2e3).roof(1, 100)
+    lines = re.findall(r'<line [^>]*x1="([\d.]+)"', of.s.render(""))[before:]
+    assert list(map(float, lines)) == [58, 58, 379]
 
 
 if __name__ == "__main__":
@@ -265,12 +342,3 @@ if __name__ == "__main__":
             path = FOLDER / f"{function.__name__}.{lang}.svg"
             path.write_text(drawn(function, lang), encoding="utf-8")
             print(path.relative_to(FOLDER.parent), file=sys.stderr)
-
-
-def test_a_bracket_without_depth_has_its_name_below():
-
-    def at(deep):
-        return drawing.bracket(svg.Svg(100, 100), 10, 90, 50, "n", deep=deep)
-
-    drawn = [re.search(r'<text [^>]*y="([\d.]+)"', at(deep).render("b")) for deep in (6, 0, -6)]
-    assert [float(found[1]) for found in drawn] == [72, 66, 38]
