@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -284,3 +285,361 @@ def test_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("PYCUDA_CACHE_DIR", str(tmp_path / "new" / "cache"))
     assert doctor._pycuda_cache().status == "ok"
     assert not (tmp_path / "new").exists()
+
+
+def test_the_report_is_a_table_with_the_cures_below_their_lines(monkeypatch, capsys):
+    found = {
+        "GPU": lambda: doctor.Check("ok", "a T4"),
+        "Python": lambda: doctor.Check("warn", "old", "first\nsecond"),
+    }
+    monkeypatch.setattr(doctor, "_CHECKS", found)
+    assert doctor.main() == 0
+    assert capsys.readouterr().out == (
+        "ok    GPU     a T4\n"
+        "warn  Python  old\n"
+        "              first\n"
+        "              second\n"
+        "\n"
+        "Examples can run here: `python -m cudatut run start/hello`.\n"
+    )
+
+
+def test_what_examples_cannot_do_without_is_named_at_the_end(monkeypatch, capsys):
+    found = {
+        "GPU": lambda: doctor.Check("fail", "none"),
+        "CuPy": lambda: doctor.Check("warn", "none"),
+        "nvcc": lambda: doctor.Check("fail", "none"),
+    }
+    monkeypatch.setattr(doctor, "_CHECKS", found)
+    assert doctor.main() == 1
+    assert capsys.readouterr().out.splitlines()[3:] == [
+        "",
+        "Examples cannot run on a GPU here yet; missing: GPU, nvcc.",
+        "The book, its tests and `python -m cudatut run NAME` (replaying) work without.",
+    ]
+
+
+def test_checks_stand_in_the_order_in_which_one_installs():
+    assert list(doctor._CHECKS) == [
+        "Python", "NVIDIA driver", "GPU", "nvcc", "C++ compiler", "PyCUDA's build", "PyCUDA", "PyCUDA cache",
+        "CuPy", "cupti-python", "Nsight Compute", "Nsight Systems", "compute-sanitizer", "recording",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("marked", "own", "status"),
+    [(True, False, "warn"), (True, True, "ok"), (False, False, "ok"), (False, True, "ok")],
+)
+def test_a_python_of_the_system_refuses_packages(tmp_path, monkeypatch, marked, own, status):
+    """PEP 668: the system's Python is marked, and an environment made of it has a prefix of its own."""
+    if marked:
+        (tmp_path / "EXTERNALLY-MANAGED").write_text("")
+    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: {"stdlib": tmp_path}[name])
+    monkeypatch.setattr(doctor.sys, "prefix", "/own" if own else "/usr")
+    monkeypatch.setattr(doctor.sys, "base_prefix", "/usr")
+    check = doctor._python()
+    assert check.status == status and check.found.startswith(doctor.platform.python_version())
+    assert ("belongs to the operating system" in check.found) == (status == "warn")
+    assert ("python3 -m venv" in check.fix) == (status == "warn")
+
+
+@pytest.mark.parametrize(
+    ("system", "release", "cure"),
+    [
+        ("linux", "6.8.0-generic", "nvidia.com/drivers"),
+        ("linux", "5.15.153.1-Microsoft-standard-WSL2", "wsl --update"),
+        ("darwin", "24.1.0", "Colab"),
+    ],
+)
+def test_where_a_driver_comes_from(driver, monkeypatch, system, release, cure):
+    driver(None)
+    monkeypatch.setattr(doctor.sys, "platform", system)
+    monkeypatch.setattr(doctor.platform, "release", lambda: release)
+    check = doctor._nvidia_driver()
+    assert check.status == "fail" and check.found == f"none that answers ({device.DRIVER_LIBRARY})"
+    assert cure in check.fix
+
+
+def test_a_gpu_that_nothing_hides_is_looked_for_with_nvidia_smi(driver, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    driver(Driver(count=0))
+    check = doctor._gpu()
+    assert check.found == "none: the NVIDIA driver shows no GPU"
+    assert check.fix == "See whether `nvidia-smi` lists it."
+
+
+def test_every_gpu_is_named(driver):
+    driver(Driver(count=2, capability=(7, 5)))
+    one = "NVIDIA Test (compute capability 7.5)"
+    assert doctor._gpu() == doctor.Check("ok", f"{one}, {one}")
+
+
+def test_an_nvcc_newer_than_the_driver_says_which_toolkit_fits(driver, monkeypatch):
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/somewhere/nvcc")
+    monkeypatch.setattr(nvcc, "nvcc_version", lambda path: "14.0.1")
+    driver(Driver(cuda=13020))
+    check = doctor._nvcc()
+    assert (
+        check.found == "14.0.1 at /somewhere/nvcc: newer than the driver, which runs CUDA 13.2"
+        and "use a toolkit 13.x" in check.fix
+    )
+    driver(None)  # whose limit nobody knows
+    assert doctor._nvcc() == doctor.Check("ok", "14.0.1 at /somewhere/nvcc")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the C++ compiler is asked, by a stand-in whose status is `asked.status`."""
+
+    class Asked(list):
+        status = 0
+
+    asked = Asked()
+
+    def run(command, **given):
+        asked.append((command, given["input"]))
+        return subprocess.CompletedProcess(command, asked.status)
+
+    monkeypatch.setattr(doctor.subprocess, "run", run)
+    monkeypatch.setattr(nvcc, "find_host_compiler", lambda: "/bin/g++")
+    return asked
+
+
+def test_a_build_looks_where_the_build_of_pycuda_looks(asked, monkeypatch):
+    monkeypatch.setattr(doctor, "_toolkit", lambda: Path("/cuda"))
+    assert doctor._builds("curand.h", "curand", "cuda")
+    ((command, text),) = asked
+    assert text == "#include <curand.h>\n" and command[:3] == ["/bin/g++", "-shared", "-fPIC"]
+    assert command[3] == "-o" and command[4].endswith("/x.so")
+    assert command[5:7] == [f"-I{doctor.sysconfig.get_path('include')}", "-I/cuda/include"]
+    assert command[7:12] == ["-x", "c++", "-", "-x", "none"]  # the libraries are no C++
+    assert command[12:] == [
+        *("-L/cuda/lib", "-L/cuda/lib64", "-L/cuda/lib/stubs", "-L/cuda/lib64/stubs"),
+        *("-lcurand", "-lcuda"),
+    ]
+    asked.status = 1
+    assert not doctor._builds("curand.h")
+
+
+def test_on_windows_nothing_is_built_to_see(asked, monkeypatch):
+    asked.status = 1
+    monkeypatch.setattr(doctor.os, "name", "nt")
+    assert doctor._builds("curand.h", "curand") and not asked
+
+
+def test_a_build_takes_the_toolkit_of_the_first_nvcc(monkeypatch):
+    monkeypatch.setattr(
+        doctor.shutil, "which", lambda name: {"nvcc": "/a/b/../cuda/bin/nvcc"}[name]
+    )
+    assert doctor._toolkit() == Path("/a/cuda")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    assert doctor._toolkit() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("CUDA_ENABLE_CURAND = False\n", True),
+        ("CUDA_TRACE = False\nCUDA_ENABLE_CURAND=False\n", True),
+        ("CUDA_ENABLE_CURAND = True\n", False),
+        ("# CUDA_ENABLE_CURAND = False\n", False),
+    ],
+)
+def test_who_has_set_that_pycuda_is_built_without_curand(tmp_path, monkeypatch, text, without):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert not doctor._builds_without_curand()
+    (tmp_path / ".aksetup-defaults.py").write_text(text)
+    assert doctor._builds_without_curand() == without
+
+
+def test_a_whole_toolkit_that_is_not_the_first_is_pointed_at(tmp_path, monkeypatch):
+    for name in ("half/bin/nvcc", "whole/bin/nvcc", "whole/include/cuda.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    half, whole = tmp_path / "half", tmp_path / "whole"
+    monkeypatch.setenv("CUDA_HOME", str(half))
+    monkeypatch.setenv("CUDA_PATH", str(whole))
+    monkeypatch.setattr(doctor, "_toolkit", lambda: half)
+    said = doctor._how_to_get_the_toolkit()
+    assert said.startswith(f"There is one in {whole},") and f"export PATH={whole}/bin:$PATH" in said
+    monkeypatch.setattr(doctor, "_toolkit", lambda: whole)
+    monkeypatch.delenv("CUDA_HOME")
+    assert f"in {whole}" not in doctor._how_to_get_the_toolkit()
+
+
+def test_what_a_build_lacks_is_told_by_its_cure(monkeypatch):
+    monkeypatch.setattr(doctor, "_installed", lambda module: False)
+    monkeypatch.setattr(doctor, "_toolkit", lambda: Path("/cuda"))
+    monkeypatch.setattr(doctor, "_builds_without_curand", lambda: False)
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 12, 1, "final", 0))
+    made = [("cuda.h",), ("stddef.h", "cuda")]
+    monkeypatch.setattr(doctor, "_builds", lambda *asked: asked in made)
+    check = doctor._pycuda_build()
+    assert check.status == "warn" and check.found == "lacks Python.h, cuRAND"
+    python, curand = check.fix.split("\nFor ")
+    assert python.startswith("For Python.h: ") and "(python3.12-dev for this Python)" in python
+    assert curand.startswith("cuRAND: It comes with the whole toolkit")
+    made += [("Python.h",), ("curand.h", "curand")]
+    assert doctor._pycuda_build() == doctor.Check("ok", "nothing is missing; the toolkit is /cuda")
+    monkeypatch.setattr(doctor, "_toolkit", lambda: None)
+    assert doctor._pycuda_build().found == "lacks the CUDA toolkit"
+
+
+def test_what_pycuda_is_built_with_is_not_looked_for_once_it_is_there(monkeypatch):
+    monkeypatch.setattr(doctor, "_installed", {"pycuda": True}.get)
+    assert doctor._pycuda_build() == doctor.Check("ok", "not needed: PyCUDA is installed")
+
+
+def test_a_module_is_installed_or_not():
+    assert doctor._installed("pytest") and not doctor._installed("no_such_module")
+
+
+@pytest.mark.parametrize(
+    ("check", "extra", "modules", "lacking"),
+    [
+        ("recording", "record", ["nbclient", "jupytext", "ipykernel", "nbformat"], "nothing can be recorded"),
+        ("cupti-python", "trace-13", ["cupti"], "`python -m cudatut trace` cannot run"),
+    ],
+)  # fmt: skip
+def test_packages_that_are_there_and_that_are_not(monkeypatch, check, extra, modules, lacking):
+    monkeypatch.setattr(doctor, "trace_extra", lambda: "trace-13")
+    monkeypatch.setattr(doctor, "_installed", lambda module: True)
+    assert doctor._CHECKS[check]() == doctor.Check("ok", ", ".join(modules))
+    monkeypatch.setattr(doctor, "_installed", lambda module: module not in modules[-2:])
+    found = f"no {', '.join(modules[-2:])}: {lacking}"
+    fix = doctor.paths.pip_install(extra)
+    assert doctor._CHECKS[check]() == doctor.Check("warn", found, fix)
+
+
+def test_pycuda_that_loads_says_what_it_was_built_for(tmp_path, monkeypatch):
+    (tmp_path / "pycuda").mkdir()
+    (tmp_path / "pycuda/__init__.py").write_text("VERSION_TEXT = '2026.1'")
+    (tmp_path / "pycuda/driver.py").write_text("get_version = lambda: (13, 2, 0)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert doctor._pycuda() == doctor.Check("ok", "2026.1 built for CUDA 13.2")
+
+
+@pytest.mark.parametrize(
+    ("system", "before", "quoted", "after"),
+    [
+        ("linux", "Once the line 'PyCUDA's build' lacks nothing:", "'{}'", ""),
+        ("win32", "Open 'x64 Native Tools", '"{}"', "Less work: WSL"),
+    ],
+)
+def test_how_pycuda_is_installed(monkeypatch, system, before, quoted, after):
+    """The command prompt of Windows knows no single quotes."""
+    done = subprocess.CompletedProcess([], 1, "", "No module named 'pycuda'")
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *a, **k: done)
+    monkeypatch.setattr(doctor, "_installed", lambda module: False)
+    monkeypatch.setattr(doctor.sys, "platform", system)
+    monkeypatch.setattr(doctor.paths, "repo_root", lambda: Path("/the/book"))
+    _, first, command, *more = doctor._pycuda().fix.splitlines()
+    assert (
+        first.startswith(before) and command == f"pip install -e {quoted.format('/the/book[gpu]')}"
+    )
+    assert [line.startswith(after) for line in more] == [True] * bool(after)
+
+
+def test_an_import_of_pycuda_that_ends_its_process(monkeypatch):
+    done = subprocess.CompletedProcess([], -11, "", " \n")
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *a, **k: done)
+    assert doctor._pycuda().found == "its import ended with status -11"
+
+
+@pytest.mark.parametrize(
+    ("cuda", "fix"),
+    [(13000, "pip install cupy-cuda13x"), (14000, "There is a CuPy for drivers of CUDA 12")],
+)
+def test_no_cupy(driver, monkeypatch, cuda, fix):
+    driver(Driver(cuda=cuda))
+    monkeypatch.setattr(doctor, "_installed", {"cupy": False}.get)
+    check = doctor._cupy()
+    assert check.status == "warn" and check.found == "none: benchmarks lack the vendor's rows"
+    assert check.fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "packages", "status", "found"),
+    [
+        (13000, ["cupy-cuda13x"], "ok", "cupy-cuda13x"),
+        (13000, ["other", "cupy-cuda13x", "cupy-cuda12x"], "ok", "cupy-cuda12x, cupy-cuda13x"),
+        (13000, [], "ok", "installed"),  # from source
+        (14000, ["cupy-cuda13x"], "ok", "cupy-cuda13x"),  # of which nothing is known
+        (None, ["cupy-cuda13x"], "ok", "cupy-cuda13x"),
+        (12080, ["cupy-cuda13x"], "warn", "cupy-cuda13x, but the driver runs CUDA 12.8: its calls may fail"),
+    ],
+)  # fmt: skip
+def test_which_cupy_is_there(driver, monkeypatch, cuda, packages, status, found):
+    driver(Driver(cuda=cuda) if cuda else None)
+    monkeypatch.setattr(doctor, "_installed", {"cupy": True}.get)
+    monkeypatch.setattr(doctor.packages, "packages_distributions", lambda: {"cupy": packages})
+    check = doctor._cupy()
+    assert (check.status, check.found) == (status, found)
+    cure = "pip uninstall -y cupy-cuda13x && pip install cupy-cuda12x"
+    assert check.fix == (cure if status == "warn" else "")
+
+
+def test_the_cache_of_pycuda_is_where_pycuda_has_it(tmp_path, monkeypatch):
+    import platformdirs
+
+    own = tmp_path / "own"
+    monkeypatch.setattr(
+        platformdirs, "user_cache_dir", lambda app, author: f"{tmp_path}/{app}/{author}"
+    )
+    monkeypatch.delenv("PYCUDA_CACHE_DIR", raising=False)
+    assert doctor._pycuda_cache() == doctor.Check("ok", f"{tmp_path}/pycuda/pycuda")
+    monkeypatch.setenv("PYCUDA_CACHE_DIR", str(own))
+    assert doctor._pycuda_cache() == doctor.Check("ok", str(own))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PYCUDA_CACHE_DIR", str(tmp_path / "file"))
+    check = doctor._pycuda_cache()
+    assert check.found.startswith(f"{tmp_path / 'file'} cannot be written (") and check.fix
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("NVIDIA (R) Nsight Compute\nVersion 2025.3.1.0 (build 36398880)", "2025.3.1.0"),
+        ("NVIDIA Nsight Systems version 2025.3.2.474", "2025.3.2.474"),
+        ("NVIDIA (R) Compute Sanitizer\nVerifier: 2025.3", "2025.3"),
+        ("nothing of the kind", "unknown version"),
+    ],
+)
+def test_the_version_of_a_tool(monkeypatch, said, version):
+    asked = []
+
+    def run(command, **given):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 0, said)
+
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(doctor.subprocess, "run", run)
+    assert doctor._tool("nsys", "no timeline") == doctor.Check("ok", f"{version} at /bin/nsys")
+    assert asked == [["/bin/nsys", "--version"]]
+
+
+@pytest.mark.parametrize(
+    ("check", "program", "lacking"),
+    [
+        ("Nsight Compute", "ncu", "examples show no hardware counters"),
+        ("Nsight Systems", "nsys", "the timeline of the profiling chapter cannot be made"),
+        ("compute-sanitizer", "compute-sanitizer", "nothing can be recorded or sanitized"),
+    ],
+)
+def test_a_tool_that_is_not_there(monkeypatch, check, program, lacking):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    cure = f"{program} comes with the CUDA toolkit; put its bin/ on PATH."
+    assert doctor._CHECKS[check]() == doctor.Check("warn", f"none: {lacking}", cure)
+
+
+def test_the_compiler_is_named_by_its_place(monkeypatch):
+    monkeypatch.setattr(nvcc, "find_host_compiler", lambda: Path("/opt/bin/g++"))
+    assert doctor._CHECKS["C++ compiler"]() == doctor.Check("ok", "/opt/bin/g++")
+
+
+def test_a_check_that_cannot_tell_fails_and_says_why(monkeypatch):
+    def missing():
+        raise ToolMissing("not found; install it so")
+
+    monkeypatch.setattr(doctor, "_CHECKS", {"nvcc": missing})
+    assert doctor.checks() == {"nvcc": doctor.Check("fail", "not found; install it so")}
