@@ -145,7 +145,7 @@ def test_parts_and_chapters_have_their_titles_in_the_books_order():
         (["strat/add"], "Did you mean start/add?"),
         (["nothing", "1"], "lists them all"),
         (["../../etc", "1"], "no exercises of a chapter"),
-        (["start/add", "3"], "its last is 2"),
+        (["start/add", "3"], "start/add has no exercise 3: its last is 2"),
         (["start/add", "--out", "x.py"], "say which exercise"),
         (["start/add", "--forget"], "say which exercise"),
     ],
@@ -166,6 +166,10 @@ def test_ways_to_name_a_chapter(chapter, name):
         ("#       2:", "#       3:", "1, 2, ... in order"),
         ("level: hard", "level: fiendish", "level is 'fiendish'"),
         ("minutes: 20", "minutes: soon", "minutes is 'soon'"),
+        ("minutes: 20", "minutes: 0", "minutes is 0"),
+        ("minutes: 20", "minutes: true", "minutes is True"),
+        ("exercises:", "exercises: 5\n#     others:", "1, 2, ... in order"),
+        ("#         level: hard\n", "", "exercise 2's level is None"),
         (', zh: "三倍"', "", "it must have 'en' and 'zh'"),
         ('fails: "AttributeError"', 'fails: "("', "regular expression"),
         ('#         fails: "AttributeError"\n', "", "regular expression"),
@@ -608,3 +612,307 @@ def test_columns_are_as_wide_as_they_look():
         padded(text, width) for text, width in (("ab", 5), ("ab", -5), ("中", 5), ("abc", 2))
     ]
     assert columns == ["ab   ", "   ab", "中   ", "abc"]
+
+
+BEGUN = """\
+# --- task ---------------------------------------------------------------------
+
+# Exercise 2 of start/add: Thrice (hard, 20 minutes)
+#
+# Return three times the number.
+#
+# Write your part below. Then run this file; it checks itself:
+#     python start_add_2.py
+# Our solution:
+#     python -m cudatut exercise start/add 2 --solution
+import cudatut as ct
+
+ct.exercise("start/add", 2)  # says in plain words what goes wrong
+
+
+# --- given --------------------------------------------------------------------
+
+NUMBER = 7
+
+
+# --- yours --------------------------------------------------------------------
+
+def thrice(x):
+    return x.nothing
+
+
+# --- check; nothing below is to be changed ------------------------------------
+
+with ct.exercise("start/add", 2):
+    import numpy as np
+
+    ct.check(np.array([thrice(NUMBER)]), np.array([21]), name="thrice")
+"""
+
+
+def test_a_file_to_begin_with_is_this_one(chapter):
+    asked = exercises.get("start/add", 2)
+    assert exercises.started(asked) == BEGUN
+    ours = BEGUN.replace(f"yours {'-' * 68}", f"our solution {'-' * 61}")
+    assert exercises.started(asked, solution=True) == ours.replace("x.nothing", "3 * x")
+    assert exercises.write(asked).name == "start_add_2.py"
+    assert exercises.write(asked, solution=True).name == "start_add_2_solution.py"
+    Path("folder").mkdir()
+    assert str(exercises.write(asked, "folder", solution=True)) == "folder/start_add_2_solution.py"
+
+
+def test_a_rule_has_its_dashes_behind_the_longest_label():
+    assert exercises._rule("a" * 72) == f"# --- {'a' * 72} ---\n"
+    assert (
+        cell_len(exercises._rule("a" * 70).strip()) == 80 == cell_len(exercises._rule("中").strip())
+    )
+
+
+def test_in_chinese_each_part_has_the_comments_of_its_own_file(chapter, monkeypatch):
+    monkeypatch.setattr(exercises.overlays, "code", lambda source, file: f"{file}: {source}")
+    asked = exercises.get("start/add", 2)
+    assert asked.shown("stub", "en").startswith("def thrice")
+    assert asked.shown("stub", "zh").startswith("start/add_exercises.py: def thrice")
+    for part in ("given", "solution"):
+        assert asked.shown(part, "zh") == f"start/add_solutions.py: {asked.shown(part, 'en')}"
+
+
+@pytest.mark.parametrize(
+    "imported", ["import cudatut as ct", "import cudatut as ct  # of the book"]
+)
+def test_a_check_imports_the_package_once(chapter, imported):
+    chapter.example("start/add_solutions", SOLUTIONS.replace("import cudatut as ct", imported))
+    assert exercises.started(exercises.get("start/add", 2)) == BEGUN
+
+
+def test_what_cannot_be_written_is_told_with_the_reason(chapter):
+    with pytest.raises(CudatutError, match=r"^none/x\.py cannot be written: No such file"):
+        exercises.write(exercises.get("start/add", 2), "none/x.py")
+    assert exercises.progress() == {}
+
+
+def test_an_exercise_is_counted_from_one(chapter):
+    with pytest.raises(exercises.UnknownExerciseError, match="start/add has no exercise 0"):
+        exercises.get("start/add", 0)
+
+
+def test_a_name_that_two_parts_have_names_no_chapter(chapter):
+    chapter.file("basics/add_exercises.py", HEADER + STUBS)
+    with pytest.raises(
+        exercises.UnknownExerciseError, match="Did you mean basics/add or start/add"
+    ):
+        exercises.chapter_of("add")
+    assert exercises.chapter_of("basics/add") == "basics/add"
+
+
+def test_chapters_stand_in_the_books_order_and_those_that_it_lacks_behind(chapter, monkeypatch):
+    for name in ("start/b", "start/c", "start/a"):
+        chapter.file(f"{name}_exercises.py", HEADER + STUBS)
+    chapter.file("drafts.txt", "start/c*\n")
+    monkeypatch.setattr(
+        exercises, "_titles", lambda: dict.fromkeys(["start/add", "start/b", "start/gone"])
+    )
+    assert exercises.chapters() == ["start/add", "start/b", "start/a", "start/c"]
+    assert exercises.chapters(drafts=False) == ["start/add", "start/b", "start/a"]
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(chapter.root / "none"))
+    with pytest.raises(CudatutError, match="no folder of examples at .*none"):
+        exercises.chapters()
+
+
+def test_a_list_has_a_line_for_each_exercise_below_its_chapter_and_part(chapter, monkeypatch):
+    chapter.file("basics/more_exercises.py", HEADER + STUBS)
+    chapter.file("basics/draft_exercises.py", HEADER + STUBS)
+    chapter.file("drafts.txt", "basics/draft*\n")
+    names = {"start": "Begin", "start/add": "Sums", "basics": "Basics"}
+    titles = {name: {"en": title, "zh": "中"} for name, title in names.items()}
+    monkeypatch.setattr(exercises, "_titles", lambda: titles)
+    exercises.keep(exercises.get("start/add", 1), "started")
+    exercises.keep(exercises.get("basics/more", 2), "done")
+    start = [
+        "Begin",
+        "  start/add  Sums",
+        "      1  warm-up    5 min  started  Twice",
+        "      2  hard      20 min           Thrice",
+    ]
+    basics = [
+        "Basics",
+        "  basics/more",
+        "      1  warm-up    5 min           Twice",
+        "      2  hard      20 min  done     Thrice",
+    ]
+    end = f"kept in {exercises.progress_file()}"
+    assert exercises.listing() == [*start, "", *basics, "", f"1 of 4 done; {end}"]
+    for only in ("start", "start/add", "add"):
+        assert exercises.listing(only) == [*start, "", f"0 of 2 done; {end}"]
+    hard = exercises.listing(level="hard")
+    assert hard == [*start[:2], start[3], "", *basics[:2], basics[3], "", f"1 of 2 done; {end}"]
+    assert exercises.listing(level="easy") == ["", f"0 of 0 done; {end}"]
+    assert exercises.listing(lang="zh")[:3] == [
+        "中",
+        "  start/add  中",
+        "      1  热身      5 分钟  已开始   两倍",
+    ]
+
+
+def test_progress_is_a_file_that_a_reader_can_read(chapter):
+    for number, state in ((2, "started"), (1, "done")):
+        assert exercises.keep(exercises.get("start/add", number), state)
+    kept = exercises.progress_file().read_text()
+    assert kept == '{\n "start/add 1": "done",\n "start/add 2": "started"\n}\n'
+    assert exercises.forget(exercises.get("start/add", 2)) == exercises.progress_file()
+    assert exercises.progress_file().read_text() == '{\n "start/add 1": "done"\n}\n'
+
+
+def test_what_the_notebook_of_a_chapter_holds(chapter):
+    nbformat = pytest.importorskip("nbformat")
+    _, raw = exercises.committed_notebook("start/add")
+    cells = nbformat.reads(raw.decode(), 4).cells
+    parts = ["exercise", "given", "stub", "check"]
+    assert [cell.id for cell in cells[1:]] == [f"{one}-{n}" for n in (1, 2) for one in parts]
+    assert cells[5].source == (
+        "## Exercise 2 of start/add: Thrice\n\n*hard, 20 minutes*\n\nReturn three times the number."
+    )
+    assert [cell.source for cell in cells[6:8]] == [
+        "NUMBER = 7",
+        "def thrice(x):\n    return x.nothing",
+    ]
+    assert cells[8].source == "import cudatut as ct\n\n" + BEGUN[BEGUN.index("with ") :].rstrip()
+    assert [cell.metadata for cell in cells[5:7]] == [
+        {"id": "exercise-2"},
+        {"id": "given-2", "title": "given-2"},
+    ]
+
+
+def test_notebooks_that_are_as_they_should_be_are_left_alone(chapter):
+    pytest.importorskip("nbformat")
+    en, zh = exercises.write_notebooks()
+    assert (en.name, zh.name) == ("add_exercises.ipynb", "add_exercises.zh.ipynb")
+    en.write_bytes(en.read_bytes().replace(b"\n", b"\r\n"))  # as git does on Windows
+    assert exercises.write_notebooks() == []
+    zh.write_text("{}")
+    assert exercises.write_notebooks() == [zh]
+
+
+def test_a_reason_that_the_gpu_is_not_the_right_one_goes_before_others(chapter, monkeypatch):
+    from cudatut.errors import UnsupportedGpuError
+    from cudatut.gpu import device
+
+    def require(requires):
+        raise UnsupportedGpuError(f"it needs {requires}")
+
+    asked, error = exercises.get("start/add", 1), TypeError("no")
+    monkeypatch.setattr(device, "require", require)
+    assert exercises._reason(asked, error) == exercises.Explained("python", "TypeError: no")
+    monkeypatch.setattr(exercises, "_gpu_in_use", lambda: True)
+    assert exercises._reason(asked, error) == exercises.Explained("machine", "it needs sm_75")
+    monkeypatch.setattr(device, "require", lambda requires: 1 / 0)  # its context is lost
+    assert exercises._reason(asked, error) == exercises.Explained("python", "TypeError: no")
+
+
+def test_what_went_wrong_is_a_line_and_its_detail(chapter):
+    asked = exercises.get("start/add", 1)
+    told = exercises.Explained("machine", "no driver").text(asked, "en")
+    assert told == "not graded: start/add 1: this machine lacks something\n  no driver"
+    told = exercises.Explained("time", "").text(asked, "en")
+    assert told == "not passed: start/add 1: it did not come to an end"
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (LogicError("cuCtxSynchronize failed: an illegal memory access was encountered"), [1]),
+        (AssertionError("a program of its own: an illegal memory access"), []),
+        (TypeError("no"), []),
+    ],
+)  # where it was another process's context, this one can go on
+def test_only_a_context_of_its_own_that_is_lost_ends_the_process(chapter, monkeypatch, error, left):
+    ends = []
+    monkeypatch.setattr(os, "_exit", ends.append)
+    exercises._failed(exercises.get("start/add", 1), "en", error)
+    assert ends == left
+
+
+def test_a_notebook_is_known_by_its_shell(monkeypatch):
+    class IPython:
+        shell = None
+
+        def get_ipython(self):
+            return self.shell
+
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    assert not exercises._in_notebook()
+    monkeypatch.setitem(sys.modules, "IPython", IPython())  # imported by something
+    assert not exercises._in_notebook()
+    monkeypatch.setattr(IPython, "shell", "a shell")
+    assert exercises._in_notebook()
+
+
+@pytest.mark.parametrize(
+    ("debug", "notebook", "explains"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_errors_outside_the_check_are_explained_where_a_file_is_run(
+    chapter, monkeypatch, capsys, debug, notebook, explains
+):
+    before = sys.excepthook
+    monkeypatch.setattr(exercises, "_debugging", lambda: debug)
+    monkeypatch.setattr(exercises, "_in_notebook", lambda: notebook)
+    exercises.exercise("start/add", 1)
+    assert (sys.excepthook is not before) == explains
+    if explains:
+        for error, told in (
+            (TypeError("no"), "not passed: start/add 1: Python stopped at an error"),
+            (SyntaxError("no"), "SyntaxError: no"),
+            (KeyboardInterrupt(), "KeyboardInterrupt"),
+        ):
+            sys.excepthook(type(error), error, None)
+            assert told in capsys.readouterr().err
+
+
+def test_debugging_shows_what_the_check_raised(chapter, monkeypatch):
+    monkeypatch.setenv("CUDATUT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError), exercises.exercise("start/add", 1):
+        _ = 1 / 0
+    monkeypatch.setenv("CUDATUT_DEBUG", "0")
+    with pytest.raises(SystemExit), exercises.exercise("start/add", 1):
+        _ = 1 / 0
+
+
+def test_where_in_the_readers_file_it_was(chapter, tmp_path, monkeypatch):
+    """The innermost of its lines, not those of what it calls; without its text, by its number."""
+    main = sys.modules["__main__"]
+    path = tmp_path / "mine.py"
+    path.write_text("def f():\n    int('x')\n\nf()\n")
+    monkeypatch.setattr(main, "__file__", str(path), raising=False)
+
+    def told(name):
+        try:
+            exec(compile(path.read_text() if path.exists() else "1 / 0", name, "exec"), {})
+        except Exception as error:
+            return exercises._where(error)
+
+    assert told(str(path)) == " (line 2 of mine.py: `int('x')`)"
+    assert told(str(tmp_path / "other.py")) == ""
+    path.unlink()
+    import linecache
+
+    linecache.clearcache()
+    assert told(str(path)) == " (line 1 of mine.py)"
+    monkeypatch.delattr(main, "__file__")
+    assert told("") == ""
+
+
+def test_the_line_of_a_compiler_names_its_file_without_the_folders():
+    said = "some words\n/tmp/a b/c/kernel.cu(5): error: no\nmore"
+    assert exercises._compiler_line("/tmp/c/kernel.cu(5): error: no") == "kernel.cu(5): error: no"
+    assert exercises._compiler_line(said).endswith("kernel.cu(5): error: no")
+    assert exercises._compiler_line("it ended\nwith status 1") == "it ended"
+
+
+def test_pycuda_that_is_not_there_points_at_the_doctor():
+    found = exercises.explained(ModuleNotFoundError("No module named 'pycuda'", name="pycuda"))
+    assert found.detail == "No module named 'pycuda'; `python -m cudatut doctor` says what to do"
+    other = exercises.explained(ModuleNotFoundError("No module named 'x'", name="x"))
+    assert other == exercises.Explained("python", "ModuleNotFoundError: No module named 'x'")
+    nameless = exercises.explained(ImportError("cannot import"))
+    assert nameless == exercises.Explained("python", "ImportError: cannot import")
