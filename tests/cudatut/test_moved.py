@@ -1,16 +1,20 @@
 """`python -m cudatut moved`: which numbers new recordings changed, and which sentences say so."""
 
 import json
+import math
 import shutil
 
 import pytest
 
 from cudatut import cli, failures
 from cudatut.errors import CudatutError
+from cudatut.recording import MissingRecordingError
 from cudatut.results import MIME
 from cudatut.site import state
-from cudatut.site.moved import citations
+from cudatut.site.moved import citations, numbers, report
 from cudatut.site.moved.report import moved
+from cudatut.site.moved.section import Section
+from cudatut.site.moved.snapshot import Snapshot, name_of
 
 PAGE = """---
 title: Add
@@ -99,7 +103,7 @@ def test_a_sentence_that_reads_otherwise(made):
     assert '| `start/add#bench["one thread"].value :.1f` | 4.0 → 5.0 | 1.250× |' in rate
     assert "docs/en/start/add.md:7, docs/zh/start/add.md:7" in rate
     assert rate.endswith("| It reaches ~~4.0~~ **5.0** GB/s, or 3 µs. |")  # this sentence alone
-    assert "docs/figures/start/add.py:2" in figure and "4 → 5" in figure
+    assert figure.endswith("| 4 → 5 | 1.250× | docs/figures/start/add.py:2 |  |")  # no sentence
     assert "| 4 → 3 | 0.800× |" in time and "or ~~4~~ **3** µs. |" in time
     # The table that the page shows: its rate, not the time beside it.
     assert table.endswith("| 4 → 5 | 1.250× | docs/en/start/add.md:12, docs/zh/start/add.md:12 |")
@@ -154,6 +158,25 @@ def test_a_sentence_may_begin_and_end_with_its_number():
         "{{ a/b#c.d }} µs remain.",
         "Of these are {{ a/b#c.e }}.",
     ]
+    (one,) = citations._cited("{{ a/b#c.d }}", "p:1")  # and so may a line
+    assert one == citations.Citation("a/b#c.d", "p:1", "{{ a/b#c.d }}")
+
+
+def test_only_what_is_in_code_is_no_citation():
+    def cited(line):
+        return [one.body for one in citations._cited(line, "p:1")]
+
+    assert cited("`n`{{ a/b#c.d }}`m`") == ["a/b#c.d"]
+    assert cited("`{{ a/b#c.d }}`") == cited("{{ 2 * 3 }}") == []
+    assert cited("`{{ a/b#c.d }}` is {{ a/b#c.e }}") == ["a/b#c.e"]
+
+
+def test_while_a_snapshot_is_read_the_build_waits(made):
+    outside = state.current()
+    with pytest.raises(ZeroDivisionError), citations.reading(Snapshot("HEAD")):
+        assert state.current() is not outside
+        _ = 1 / 0
+    assert state.current() is outside
 
 
 def test_a_full_stop_between_braces_ends_no_sentence(made):
@@ -321,3 +344,141 @@ def test_the_command(made, capsys):
     assert state.current() is outside
     assert cli.main(["moved", "--before", "nonsense"]) == 2
     assert json.dumps(capsys.readouterr().err).count("\\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ratio", "far"),
+    [
+        (4.0, 5.0, 1.25, 1.25),
+        (4, 2, 0.5, 2.0),
+        (2, 2, 1.0, 1.0),
+        (-2, -4, 2.0, 2.0),
+        (-2, 4, -2.0, math.inf),
+        (0, 4, None, math.inf),
+        (4, 0, 0.0, math.inf),
+        (True, 4, None, math.inf),
+        (4, False, None, math.inf),
+        ("a", 4, None, math.inf),
+        (None, 4, None, math.inf),
+    ],
+)
+def test_how_far_a_value_moved(before, after, ratio, far):
+    move = numbers.Move("a/b#c", "a/b#c.d", before, after)
+    assert (move.ratio, move.far) == (ratio, far)
+
+
+def test_the_least_that_is_told_is_more_than_so_much():
+    at = [numbers._Place(at) for at in (".same", ".just", ".more", ".new", ".gone")]
+    old = dict(zip(at[:3], (4, 4, 4))) | {at[4]: 1}
+    new = dict(zip(at[:4], (4, 5, 6, 1)))
+    found = numbers._moves("a/b#c", old, new, 0.25)
+    assert {one.label: one.text() for one in found} == {
+        "a/b#c.more": "4 → 6",
+        "a/b#c.new": "– → 1",
+        "a/b#c.gone": "1 → –",
+    }
+
+
+def test_of_points_that_moved_as_far_the_first_is_told():
+    points = [numbers._Place('.lines["a"]', x) for x in (1, 2, 3)]
+    old, new = dict.fromkeys(points, 2), dict(zip(points, (2, 4, 1)))
+    (one,) = numbers._moves("a/b#c", old, new, 0.02)
+    assert (one.label, one.cell) == ('a/b#c.lines["a"] at 2', "a/b#c")
+
+
+def test_what_a_table_shows_beside_its_number_is_not_told():
+    row = {"name": "r", "median_us": 2.0, "p20_us": 1.0, "of_peak": 0.5, "value": 4.0}
+    rate = {"kind": "benchmark", "name": "b", "unit": "GB/s", "peak": 8.0, "rows": [row]}
+    assert '["r"].value' in (told := {one.at for one in numbers._values(rate)})
+    assert not [at for at in told if at.endswith(("median_us", "p20_us", "of_peak"))]
+    row["value"] = None
+    assert '["r"].median_us' in {one.at for one in numbers._values(rate)}
+    claim = {"kind": "claim", "name": "c", "measured": [1, 2]}
+    assert numbers._values(claim)[numbers._Place(".measured")] == (1, 2)
+
+
+def test_a_section_is_cut_at_whole_rows():
+    rows = [(str(n), "x" * 20) for n in range(5)]
+    made = Section("Title", ["A line."], rows, ("n", "what"))
+    table = "| n | what |\n| --- | --- |\n"
+    shown = [f"| {n} | {'x' * 20} |" for n in range(5)]
+    whole = f"## Title\n\nA line.\n\n{table}" + "\n".join(shown) + "\n"
+    assert made.markdown() == whole == made.markdown(10_000)
+    head = sum(map(len, ("A line.", "Title", "| n | what |", "n", "what")))
+    for fit in range(6):
+        room = 100 + head + fit * (len(shown[0]) + 1)
+        assert len(rows_in(made.markdown(room))) == fit
+        assert fit == 0 or len(rows_in(made.markdown(room - 1))) == fit - 1
+        assert (f"\n\n{5 - fit} more: `python -m" in made.markdown(room)) == (fit < 5)
+    assert "| n |" not in made.markdown(100)  # without rows it has no head
+    folded = Section("Title", [], [("a|b", "c")], ("n", "what"), folded=True).markdown()
+    assert folded == (f"<details><summary>Title</summary>\n\n{table}| a\\|b | c |\n\n</details>\n")
+
+
+def rows_in(markdown):
+    return [line for line in markdown.splitlines() if "xxx" in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("recordings/nvidia-test/start/add.ipynb", "start/add"),
+        ("recordings/nvidia-test/start/add.json", "nvidia-test/start/add"),
+        ("results/nvidia-test/start/add.json", "nvidia-test/start/add"),
+        ("examples/start/add.ipynb", "start/add"),
+        ("examples/start/add.json", None),
+        ("results/nvidia-test/start/add.ipynb", None),
+        ("recordings/nvidia-test/start/add.png", None),
+        ("docs/start/add.json", None),
+    ],
+)
+def test_which_files_are_recordings(path, name):
+    assert name_of(path) == name
+
+
+def test_long_lists_of_places_and_counts_are_cut():
+    assert report._some(["a"] * 5) == "a, a, a, a, a"
+    assert report._some(["a"] * 7) == "a, a, a, a, a and 2 more"
+    assert report._times(None) == "" and report._times(1.23456) == "1.235×"
+
+
+def test_a_machine_is_told_with_the_numbers_of_its_instrument(made):
+    one = Snapshot().recording("start/add")
+    one.metadata["instrument"] = {"numbers": {"timing": 3, "check": 2}}
+    assert report._machine(one) == "NVIDIA Test, driver 580.1, CUDA 13.0, check 2, timing 3"
+
+
+def test_the_farthest_stands_first_and_what_failed_without_a_word_is_told(made):
+    made.record(shows(facts("found", a=100, b=100, c=100)))
+    made.repository.commit()
+    made.record(shows(facts("found", a=110, b=300, c=50)))
+    failures.keep("start/add", "")
+    text = made.told(least=0.05)
+    assert "start/add: 3 values moved by more than 5 %</summary>" in text
+    assert [line.split("`")[1] for line in rows(text)] == [
+        f'start/add#bench["{name}"].value' for name in "bca"
+    ]
+    assert "- start/add: no reason was kept" in text
+    assert "1 value moved by more than 150 %" in made.told(least=1.5)
+
+
+def test_a_file_that_cannot_be_read_is_told(made, monkeypatch):
+    def unreadable(*given):
+        raise PermissionError(13, "Permission denied", "recordings/x.ipynb")
+
+    monkeypatch.setattr(report, "report", unreadable)
+    with pytest.raises(
+        CudatutError, match=r"^recordings/x.ipynb cannot be read: Permission denied$"
+    ):
+        made.told()
+
+
+def test_pages_of_a_snapshot_are_those_with_the_ending(made):
+    (made.repository.root / "docs" / "en" / "start" / "add.yml").write_text("a: 1")
+    found = dict(Snapshot().texts("docs/en", ".md"))
+    assert found == {"docs/en/start/add.md": PAGE} == dict(Snapshot("HEAD").texts("docs/en", ".md"))
+    assert Snapshot().commit is None and Snapshot("HEAD").commit == made.repository.git(
+        "rev-parse", "HEAD"
+    )
+    with pytest.raises(MissingRecordingError, match="there was no recording of start/none"):
+        Snapshot().recording("start/none")
