@@ -1,14 +1,17 @@
 """The command line: exit statuses and messages a reader can act on."""
 
+import argparse
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cudatut import cli, recording
-from cudatut.errors import CudatutError, NoGpuError
+from cudatut.errors import CheckError, CudatutError, NoGpuError
 from cudatut.gpu import device, sanitizer
 from cudatut.record import recorder
 from cudatut.results import Sanitizer
@@ -468,3 +471,504 @@ def test_an_output_that_takes_nothing_more():
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr == "cudatut: the output cannot be written: No space left on device\n"
+
+
+# --- what is asked for, and with which words --------------------------------------------------------
+
+
+@pytest.fixture
+def flushed(monkeypatch):
+    """The lines that are printed so that whoever waits sees them at once, in a pipe too."""
+    import builtins
+
+    lines, plain = [], print
+
+    def noting(*words, **how):
+        if how.get("flush"):
+            lines.append(" ".join(map(str, words)))
+        plain(*words, **how)
+
+    monkeypatch.setattr(builtins, "print", noting)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ("doctor", {"speaks": True}),
+        ("list", {"json": False, "speaks": False}),
+        ("list --json", {"json": True}),
+        ("run a/x 1 --two", {"name": "a/x", "arguments": ["1", "--two"], "speaks": True}),
+        ("trace x.py -n 3", {"script": "x.py", "arguments": ["-n", "3"], "speaks": True}),
+        ("record", {"names": [], "jobs": None, "stale": False, "shard": None, "slim": False}),
+        ("record a b/c --jobs 1", {"names": ["a", "b/c"], "jobs": 1, "speaks": False}),
+        ("status", {"compile": False, "speaks": False}),
+        ("restamp a/x", {"names": ["a/x"], "speaks": False}),
+        ("digests a/x", {"names": ["a/x"], "commit": None, "measured": None}),
+        ("moved a/x", {"names": ["a/x"], "before": "HEAD", "after": None, "least": 2, "most": None}),
+        ("moved --after B --least 1 --most 9", {"after": "B", "least": 1, "most": 9}),
+        ("sanitize a --jobs 2", {"names": ["a"], "jobs": 2, "speaks": False}),
+        ("try gemm x.cu", {"ladder": "gemm", "file": "x.cu", "speaks": True}),
+        ("tune gemm", {"ladder": "gemm", "sizes": (), "most": None, "speaks": False}),
+        ("tune gemm 512 8x8x8 --most 3", {"sizes": ["512", "8x8x8"], "most": 3}),
+        ("exercise", {"chapter": None, "number": None, "level": None, "speaks": True}),
+        ("new a/x --en E", {"chapter": "a/x", "en": "E", "zh": "", "speaks": False}),
+        ("new a/x --zh Z", {"en": "", "zh": "Z"}),
+        ("check a/x a/y", {"chapters": ["a/x", "a/y"], "speaks": False}),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for(arguments, asked):
+    found = vars(cli._parser().parse_args(arguments.split()))
+    assert {name: found[name] for name in asked} == asked
+    assert ("lang" in found) == found["speaks"]
+    assert found["run"].__name__ == f"_{arguments.split()[0]}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lang"),
+    [
+        (["--lang", "zh"], "zh"),
+        (["--lang=zh"], "zh"),
+        (["run", "x", "--lang", "en", "y"], "en"),
+        (["--lang"], None),
+        (["--lang", "fr"], None),
+        (["--lang=fr", "zh"], None),
+        (["zh"], None),
+        (["--long=zh"], None),
+    ],
+)
+def test_the_language_that_is_asked_for(arguments, lang):
+    assert cli._asked_for(arguments) == lang
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", ""])
+def test_what_is_no_positive_number(text):
+    assert cli._positive("1") == 1 and cli._positive("20") == 20
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^'{text}' is no positive number$"):
+        cli._positive(text)
+
+
+def test_help_in_chinese_is_broken_at_the_width_of_the_terminal():
+    form = cli._ChineseHelp("x", width=24)
+    assert form._split_lines("中" * 12, 20) == ["中" * 10, "中" * 2]
+    assert form._fill_text("中" * 12, 20, "  ") == f"  {'中' * 10}\n  {'中' * 2}"
+
+
+def stand_in(monkeypatch, name, does):
+    """Another function of the command `name`."""
+
+    def run(options):
+        return does()
+
+    run.__name__, run.__doc__ = f"_{name}", name
+    monkeypatch.setattr(cli, f"_{name}", run)
+
+
+def raising(error):
+    def does():
+        raise error
+
+    return does
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says", "dropped"),
+    [
+        (CudatutError("no"), 2, "cudatut: no\n", 0),
+        (BrokenPipeError(), 0, "", 1),
+        (OSError(28, "full"), 2, "cudatut: the output cannot be written: full\n", 1),
+        (OSError(5, "failed"), 2, "cudatut: the output cannot be written: failed\n", 1),
+        (KeyboardInterrupt(), 130, "cudatut: interrupted\n", 0),
+    ],
+)
+def test_how_a_command_ends_that_cannot_go_on(monkeypatch, capsys, error, status, says, dropped):
+    drops = []
+    monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "_drop_output", lambda: drops.append(1))
+    stand_in(monkeypatch, "list", raising(error))
+    assert cli.main(["list"]) == status
+    assert capsys.readouterr().err == says and len(drops) == dropped
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full", "x.txt"), OSError(2, "no such thing")])
+def test_an_error_of_a_file_is_no_error_of_the_output(monkeypatch, error):
+    stand_in(monkeypatch, "list", raising(error))
+    with pytest.raises(OSError):
+        cli.main(["list"])
+
+
+def test_a_command_gives_its_status(monkeypatch):
+    stand_in(monkeypatch, "doctor", lambda: 7)
+    assert cli.main(["doctor"]) == 7
+
+
+# --- each command -----------------------------------------------------------------------------------
+
+
+def test_a_list_has_columns(states, capsys):
+    assert cli.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:4] == [
+        "a/fresh    sm_75   fresh         NVIDIA Test, 2026-11-20             Vector add",
+        "a/never    sm_75   not recorded  -                                   Vector add",
+    ]
+    assert cli.main(["list", "--json"]) == 0
+    assert capsys.readouterr().out.startswith('[\n  {\n    "name": "a/damaged",\n')
+
+
+@pytest.mark.parametrize(
+    ("holds", "state"),
+    [
+        (["stale", "edited", "problems", "disagreements"], "stale"),
+        (["edited", "problems", "disagreements"], "edited"),
+        (["problems", "disagreements"], "failed"),
+        (["disagreements"], "disagrees"),
+        ([], "fresh"),
+    ],
+)
+def test_the_first_state_that_holds_is_named(book, monkeypatch, holds, state):
+    book.example("a/x")
+    book.recorded("a/x")
+    for name in ("stale", "edited", "problems", "disagreements"):
+        monkeypatch.setattr(recording.Recording, name, lambda self, name=name: name in holds)
+    told = {"gpu": "NVIDIA Test", "recorded_at": "2026-11-20T12:00:00+00:00"}
+    assert cli._state("a/x") == (state, told)
+
+
+def test_restamp_takes_names_and_counts(book, monkeypatch, capsys, flushed):
+    from cudatut.restamp import accept
+
+    asked = []
+
+    def restamp(recordings, say):
+        asked.append([one.name for one in recordings])
+        say("looking")
+        return [SimpleNamespace(refused=refused) for refused in refusals]
+
+    monkeypatch.setattr(accept, "restamp", restamp)
+    for name in ("a/x", "a/y"):
+        book.example(name)
+        book.recorded(name)
+    refusals = ["", "no", "no"]
+    assert cli.main(["restamp"]) == 1
+    refusals = [""]
+    assert cli.main(["restamp", "a/y"]) == 0
+    assert asked == [["a/x", "a/y"], ["a/y"]] and flushed == ["looking"] * 2
+    assert capsys.readouterr().out == (
+        "looking\n1 restamped, 2 need a GPU\nlooking\n1 restamped, 0 need a GPU\n"
+    )
+
+
+@pytest.mark.parametrize(("problems", "status"), [(["one"], 1), ([], 0)])
+def test_status_says_what_is_compiled_where_it_is_asked_to(
+    monkeypatch, capsys, flushed, problems, status
+):
+    module = importlib.import_module("cudatut.status")
+
+    def found(compiling):
+        if compiling:
+            compiling("compiling a kernel")
+        return SimpleNamespace(problems=problems, lines=lambda: ["one line", "another"])
+
+    monkeypatch.setattr(module, "status", found)
+    assert cli.main(["status"]) == status and flushed == []
+    assert capsys.readouterr().out == "one line\nanother\n"
+    assert cli.main(["status", "--compile"]) == status and flushed == ["compiling a kernel"]
+
+
+def test_moved_takes_commits_names_and_limits(book, monkeypatch, capsys):
+    from cudatut.site.moved import report
+
+    asked = []
+    monkeypatch.setattr(report, "moved", lambda *given: asked.append(given) or "the report\n")
+    book.example("a/x")
+    assert cli.main(["moved"]) == 0
+    assert (
+        cli.main(["moved", "a/x", "--before", "A", "--after", "B", "--least", "5", "--most", "900"])
+        == 0
+    )
+    assert asked == [
+        ("HEAD", None, frozenset(), 0.02, None),
+        ("A", "B", frozenset(["a/x"]), 0.05, 900),
+    ]
+    assert capsys.readouterr().out == "the report\n" * 2
+
+
+@pytest.mark.parametrize("asked", [["--lang", "en"], ["--lang=en"]])
+def test_a_language_may_be_asked_for_behind_an_example(book, no_gpu, capsys, asked):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["run", "a/fresh", *asked]) == 0
+    assert "this replays the recording" in capsys.readouterr().out
+    assert cli.main(["run", "a/fresh", *asked, "4096"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("mine.py", "A file of your own is run by Python itself: `python mine.py`."),
+        ("mine.cu", "A kernel of your own is ranked by `python -m cudatut try LADDER mine.cu`."),
+        ("mine.txt", None),
+        ("gone.py", None),
+    ],
+)
+def test_a_file_of_the_readers_own_has_its_own_command(
+    book, monkeypatch, capsys, tmp_path, name, advice
+):
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    for file in ("mine.py", "mine.cu", "mine.txt"):
+        Path(file).write_text("x")
+    assert cli.main(["run", name]) == 2
+    err = capsys.readouterr().err
+    said = f"cudatut: `run` runs the examples of the book, and {name} is none. {advice}\n"
+    assert (err == said) == bool(advice) and ("there is no example" in err) == (advice is None)
+
+
+def test_a_replay_shows_streams_and_displays_and_no_values(book, no_gpu, capsys, flushed):
+    book.example("a/fresh")
+    text = {"output_type": "stream", "name": "stderr", "text": "a warning\n"}
+    shown = {"metadata": {}, "data": {"text/plain": "a display", "image/png": ""}}
+    value = {**shown, "data": {"text/plain": "a value"}, "execution_count": 3}
+    drawn = {**shown, "data": {"image/png": ""}}
+    outputs = [
+        text,
+        {"output_type": "display_data", **shown},
+        {"output_type": "execute_result", **value},
+        {"output_type": "display_data", **drawn},
+    ]
+    book.recorded("a/fresh", book.notebook("a/fresh", *outputs))
+    assert cli.main(["run", "a/fresh"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "a warning\n" and "a display\n" in out and "a value" not in out
+    assert {"a warning\n", "a display"} <= set(flushed) and flushed[0].startswith(f"[{NO_GPU}")
+
+
+def test_what_a_display_says_in_the_readers_language(monkeypatch):
+    class Result:
+        def text(self, lang):
+            return f"in {lang}"
+
+    monkeypatch.setattr(cli.results, "read", lambda found: Result())
+    data = {cli.results.MIME: {"kind": "facts"}, "text/plain": "plain"}
+    for lang, whole in (("en", "plain"), ("zh", "in zh")):
+        monkeypatch.setattr(cli.words, "language", lambda lang=lang: lang)
+        assert cli._shown(data) == whole
+        assert cli._shown({"text/plain": "plain"}) == "plain" and cli._shown({}) == ""
+
+
+def test_a_trace_stands_behind_what_the_program_said(monkeypatch, capsys):
+    from cudatut.gpu import trace
+
+    monkeypatch.setattr(trace, "find", lambda name: name)
+    monkeypatch.setattr(
+        trace, "run", lambda script, arguments: (0, SimpleNamespace(show=lambda: print("shown")))
+    )
+    assert cli.main(["trace", "mine.py"]) == 0
+    assert capsys.readouterr().out == "\nshown\n"
+
+
+def test_what_became_of_recordings_is_counted(book, monkeypatch, capsys):
+    outcomes = [
+        recorder.Outcome(f"a/{n}", state)
+        for n, state in enumerate(("skipped", "recorded", "recorded"))
+    ]
+    monkeypatch.setattr(recorder, "chosen", lambda names, **asked: [])
+    monkeypatch.setattr(recorder, "record_all", lambda examples, **asked: outcomes)
+    assert cli.main(["record"]) == 0
+    assert capsys.readouterr() == ("2 recorded, 1 skipped\n", "")
+    outcomes.append(recorder.Outcome("a/y", "failed", "a/y raised"))
+    assert cli.main(["record"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "1 failed, 2 recorded, 1 skipped\n"
+    assert err == "failed (the old one, if any, is untouched): a/y raised\n"
+
+
+def test_the_table_of_the_sanitizer(book, monkeypatch, capsys, flushed):
+    asked = []
+
+    def run(path, tool, timeout_s):
+        asked.append((path.name, tool, timeout_s))
+        errors = 3 if tool == "racecheck" and path.stem == "racy" else 0
+        return Sanitizer(tool, errors, "the log")
+
+    def supports(capability, requires):
+        assert capability == (7, 5)
+        return requires == "sm_75"
+
+    monkeypatch.setattr(recorder, "probe_gpu", lambda: {"name": "T4", "compute_capability": (7, 5)})
+    monkeypatch.setattr(device, "supports", supports)
+    monkeypatch.setattr(sanitizer, "run", run)
+    book.example("a/racy", timeout_s=5)
+    book.example("a/newer", requires="sm_90a")
+    assert cli.main(["sanitize", "--jobs", "1"]) == 1
+    out, err = capsys.readouterr()
+    tools = cli.SANITIZERS
+    assert asked == [("racy.py", tool, recorder.SANITIZER_TIME * 5) for tool in tools]
+    counts = "  ".join(f"{3 if tool == 'racecheck' else 0:>9}" for tool in tools)
+    assert out.splitlines() == [
+        "         " + "  ".join(f"{tool:>9}" for tool in tools),
+        "a/newer  skipped: needs sm_90a, and this is T4",
+        f"a/racy   {counts}",
+    ]
+    assert err == "\na/racy under racecheck:\nthe log\n" and flushed == out.splitlines()[1:]
+
+
+def test_a_try_is_ranked_or_not_correct_or_not_there(monkeypatch, capsys):
+    from cudatut.gpu import trial
+
+    def attempt(ladder, file):
+        if file == "wrong.cu":
+            raise CheckError("element 3")
+        if file == "gone.cu":
+            raise FileNotFoundError("gone.cu is not there")
+        return SimpleNamespace(text=lambda: f"{file} on {ladder}")
+
+    monkeypatch.setattr(trial, "attempt", attempt)
+    assert cli.main(["try", "gemm", "mine.cu"]) == 0
+    assert cli.main(["try", "gemm", "wrong.cu"]) == 1
+    assert cli.main(["try", "gemm", "gone.cu"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "mine.cu on gemm\n"
+    assert err == "not correct yet, so not timed: element 3\ncudatut: gone.cu is not there\n"
+
+
+def test_tune_says_how_far_it_is(monkeypatch, flushed):
+    from cudatut.gpu import tuning
+
+    asked = []
+
+    def tune(ladder, sizes, most, say):
+        asked.append((ladder, list(sizes), most))
+        say("candidate 1")
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    assert cli.main(["tune", "gemm", "512", "--most", "4"]) == 0
+    assert asked == [("gemm", ["512"], 4)] and flushed == ["candidate 1"]
+
+
+def test_a_chapter_is_begun_and_what_comes_next_is_said(monkeypatch, capsys):
+    new = importlib.import_module("cudatut.authoring.new")
+
+    asked = []
+    file = cli.paths.examples_dir() / "basics" / "warps.py"
+    monkeypatch.setattr(new, "new", lambda *given: asked.append(given) or [file])
+    assert cli.main(["new", "examples/basics/warps.py", "--en", "Warps", "--zh", "线程束"]) == 0
+    assert asked == [("basics/warps", "Warps", "线程束")]
+    assert capsys.readouterr().out == (
+        "wrote examples/basics/warps.py\n"
+        "`python -m cudatut check basics/warps` says what is still to be written, and\n"
+        "`python -m cudatut.site preview basics/warps --serve` shows the pages while you write.\n"
+    )
+
+
+def test_several_chapters_are_checked_and_one_that_is_not_fit_is_enough(
+    monkeypatch, capsys, flushed
+):
+    check = importlib.import_module("cudatut.authoring.check")
+
+    def judged(name, say):
+        say(f"looking at {name}")
+        return check.Verdict(["one", "two"] if name == "a/bad" else [], [])
+
+    monkeypatch.setattr(check, "check", judged)
+    assert cli.main(["check", "a/bad", "a/good"]) == 1
+    out, err = capsys.readouterr()
+    assert out.split("\n") == [
+        "one",
+        "two",
+        "a/bad: 2 things to mend",
+        "",
+        "a/good: nothing to mend",
+        "",
+    ]
+    assert err.splitlines() == flushed == ["looking at a/bad", "looking at a/good"]
+
+
+@pytest.mark.parametrize("command", [["new", "a/b"], ["check", "a/b"]])
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [(["mkdocs", "nbformat"], "mkdocs and nbformat"), (["nbformat"], "nbformat")],
+)
+def test_authors_need_what_builds_pages(monkeypatch, capsys, command, missing, named):
+    monkeypatch.setattr(
+        cli.importlib.util, "find_spec", lambda name: None if name in missing else "x"
+    )
+    assert cli.main(command) == 2
+    cure = f"`{cli.paths.environment('test')}` brings what pages and tests need"
+    assert capsys.readouterr().err == f"cudatut: writing a chapter needs {named}: {cure}\n"
+
+
+def test_which_exercise_is_asked_for(monkeypatch, capsys):
+    from cudatut import exercises
+
+    asked = []
+    one = SimpleNamespace(name="a/b 2")
+    monkeypatch.setattr(
+        exercises, "get", lambda chapter, number: asked.append((chapter, number)) or one
+    )
+    monkeypatch.setattr(exercises, "listing", lambda *given: [*map(str, given)])
+    monkeypatch.setattr(exercises, "write", lambda *given: asked.append(given[1:]) or "a_b_2.py")
+    monkeypatch.setattr(exercises, "forget", lambda which: "kept.json")
+    monkeypatch.setattr(exercises, "started", lambda *given, solution: f"{given[1]} {solution}\n")
+    monkeypatch.setattr(exercises, "write_notebooks", lambda: ["one.ipynb", "two.ipynb"])
+
+    def said(arguments):
+        assert cli.main(["exercise", *arguments.split()]) == 0
+        return capsys.readouterr().out
+
+    assert said("") == "None\nNone\nen\n" and said("a/b --level easy") == "a/b\neasy\nen\n"
+    assert said("a/b 2 --solution") == "en True\n" and asked == [("a/b", 2)]
+    assert said("a/b 2 --out x --solution").startswith("wrote a_b_2.py\n") and asked[2] == (
+        "x",
+        "en",
+        True,
+    )
+    assert said("a/b 2").splitlines() == [
+        "wrote a_b_2.py",
+        "Write your part into it, then run it, and it checks itself: python a_b_2.py",
+    ]
+    assert asked[4] == (None, "en", False)
+    assert said("--forget") == "all progress was removed from kept.json\n"
+    assert said("a/b 2 --forget") == "the progress of a/b 2 was removed from kept.json\n"
+    assert said("--write-notebooks") == "one.ipynb\ntwo.ipynb\n2 notebooks written\n"
+    for arguments in ("--solution", "a/b --solution", "--out x", "a/b --forget"):
+        assert cli.main(["exercise", *arguments.split()]) == 2
+        assert "say which exercise" in capsys.readouterr().err
+
+
+# --- how far recording has come ---------------------------------------------------------------------
+
+ODD = "[red]a/x :smile: " + "x" * 200
+
+
+def progressing():
+    with cli._progress() as progress:
+        progress.start("recording 12", 2)
+        progress.step("a/x under memcheck")
+        progress.done(ODD)
+        progress.outcome(recorder.Outcome("a/x", "recorded"))
+        progress.outcome(recorder.Outcome("a/z", "skipped", "needs sm_90a"))
+        progress.outcome(recorder.Outcome("a/y", "failed", "a/y, cell 'check': raised"))
+
+
+def test_in_a_log_progress_is_a_line_each(capsys):
+    """As it is, whatever stands in brackets, and however long."""
+    progressing()
+    assert capsys.readouterr().err.rstrip("\n").splitlines() == [
+        "recording 12: 2",
+        f"  ran {ODD}",
+        "recorded  a/x",
+        "skipped   a/z needs sm_90a",
+        "failed    a/y, cell 'check': raised",
+    ]
+
+
+def test_on_a_terminal_progress_is_a_bar(monkeypatch, capsys):
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "300", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    progressing()
+    err = capsys.readouterr().err
+    assert "1/2" in err and ODD in err and "recording 12" in err and "  ran " not in err
+    assert "skipped   a/z needs sm_90a" in err and "recording 12: 2" not in err  # in one color
