@@ -8,14 +8,15 @@ import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from cudatut import catalog, exercises
 from cudatut.errors import CudatutError
+from cudatut.rules import compared, kernels
 from cudatut.rules import exercises as exercises_rules
-from cudatut.rules import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -272,3 +273,195 @@ def test_a_ruff_that_cannot_look_is_told_in_its_words(monkeypatch, tmp_path):
     some = exercises.of_chapter("start/errors")[:1]
     with pytest.raises(CudatutError, match="ruff cannot look for undefined names: no such rule$"):
         exercises_rules.undefined(some)
+
+
+# --- the rules at their boundaries ------------------------------------------------------------------
+
+
+def rated(*levels: str):
+    return [SimpleNamespace(number=n, level=level) for n, level in enumerate(levels, 1)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ([], ["a chapter has two or three exercises, and there are 0 of them"]),
+        (["easy"], ["a chapter has two or three exercises, and there is 1 of them"]),
+        (["warm-up", "warm-up", "easy", "hard"], []),
+        (["easy"] * 5, ["a chapter has two or three exercises, and there are 5 of them"]),
+        (["hard", "easy"], ["exercise 2 is easy and stands behind one that is hard: the easy ones come first"]),
+    ],
+)  # fmt: skip
+def test_how_many_exercises_a_chapter_has(tmp_path, levels, said) -> None:
+    found = list(exercises_rules._how_many(tmp_path / "exercises.py", rated(*levels)))
+    assert [one.message for one in found] == said
+    assert [one.line for one in found] == [1 if "chapter" in one else 0 for one in said]
+
+
+def test_a_line_of_eighty_columns_fits(chapter) -> None:
+    assert chapter((SOLVED, "# %% check-1\n", f"# %% check-1\n# {'中' * 39}\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((BEGUN, "fails:", "fails: ''  #"), "exercise 1: 'fails' is empty: say what the check says of the stub"),
+        ((BEGUN, 'zh: "自己写一个计时函数"', 'zh: "A timer"'), "exercise 1: the title in zh holds no Chinese: write it in Chinese"),
+        ((SOLVED, "# %% check-1\n", '# %% check-1\nx = """a\nb"""\n'), "check-1 has a string over several lines; move it into given-1, for a reader's file indents the check"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_one_sentence(chapter, change, message) -> None:
+    (found,) = chapter(change)
+    assert found.endswith(f": {message}") and found.count("examples/") == 1
+
+
+def test_cells_that_are_missing_are_told_once_and_the_others_still_judged(chapter) -> None:
+    found = chapter(
+        (SOLVED, "# %% given-2", "# %% given-9"),
+        (SOLVED, "# %% check-1\n", "# %% check-1\nnobody(1)\n"),
+    )
+    of_cells = [one for one in found if "of exercises it has the cells" in one]
+    assert len(of_cells) == 1 and of_cells[0].startswith("examples/basics/timing/solutions.py:1: ")
+    assert "given-1, solution-1, check-1, given-2" in of_cells[0].partition("needed")[2]
+    assert any("Undefined name `nobody`" in one for one in found)
+    assert not any("has no cell" in one for one in found)
+
+
+def test_an_exercise_that_cannot_be_judged_is_told_where_nothing_else_is(
+    chapter, monkeypatch
+) -> None:
+    def cannot(exercise):
+        raise CudatutError("it cannot be judged")
+
+    monkeypatch.setattr(exercises_rules, "of_exercise", cannot)
+    assert chapter() == ["examples/basics/timing/exercises.py: it cannot be judged"]
+
+
+@pytest.mark.parametrize("solution", [False, True])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_each_file_that_can_be_written_is_python(monkeypatch, lang, solution) -> None:
+    (one, *_) = exercises.of_chapter("start/errors")
+    bad = lang, solution
+
+    def started(exercise, lang, solution):
+        return "x = = 1\n" if (lang, solution) == bad else "x = 1\n"
+
+    monkeypatch.setattr(exercises, "started", started)
+    (found,) = exercises_rules._files_are_python(one)
+    assert found.message == "the file that a reader begins with is no Python: invalid syntax"
+    assert found.file == "examples/start/errors/solutions.py" and found.line > 1
+    monkeypatch.setattr(exercises, "started", lambda *_: "x = 1\n")
+    assert exercises_rules._files_are_python(one) == []
+
+
+def test_what_start_may_import_and_where_it_imports_more(monkeypatch) -> None:
+    monkeypatch.setattr(
+        exercises_rules, "_at", lambda exercise, part, said, line: (part, line, said)
+    )
+    given = "import os, numpy.linalg\nfrom pycuda.driver import Event\nfrom xml.dom import minidom"
+
+    def found(**parts):
+        whole = Parts(
+            **{"given": given, "stub": STUB, "solution": SOLUTION, "check": CHECK} | parts
+        )
+        return list(exercises_rules._pycuda_and_numpy_alone(whole))
+
+    assert found() == []
+    alone = "in `start` a reader has PyCUDA and NumPy alone"
+    assert found(stub="x = 1\nimport os, cupy.linalg", check="import cupy") == [
+        ("stub", 2, f"it imports cupy.linalg: {alone}")
+    ]
+    assert found(solution="from . import x") == [("solution", 1, f"it imports : {alone}")]
+    assert found(stub="x = 1\ny = ct") == [
+        ("stub", 2, "it uses ct: in `start` only the check does, since basics introduces it")
+    ]
+
+
+def test_a_stub_and_its_solution_define_the_same_names() -> None:
+    code = "def f(): q = 1\nclass C: pass\na, b = c[0] = 1, 2\nfor i in a: d = i\nimport os\n"
+    assert exercises_rules._bound(code) == {"f", "C", "a", "b", "c"}
+
+
+def test_undefined_names_are_told_with_their_line() -> None:
+    assert exercises_rules.undefined([]) == []
+    (_, two, *_) = exercises.of_chapter("start/errors")
+    one = SimpleNamespace(
+        chapter="start/errors", number=1, file="start_errors_1",
+        given="x = 1", stub="y = x", solution="y = none", check="  \nz(y)",
+    )  # fmt: skip
+    found = {one.message for one in exercises_rules.undefined([one, two])}
+    assert found == {
+        "given, stub and check, one after the other: Undefined name `z` in `z(y)`: define it",
+        "given, solution and check, one after the other: Undefined name `none` in `y = none`: define it",
+        "given, solution and check, one after the other: Undefined name `z` in `z(y)`: define it",
+    }
+
+
+def test_a_notebook_that_is_not_there_or_out_of_date_is_told(tmp_path, monkeypatch) -> None:
+    paths = {lang: tmp_path / f"x.{lang}.ipynb" for lang in catalog.LANGUAGES}
+    monkeypatch.setattr(
+        exercises, "committed_notebook", lambda chapter, lang: (paths[lang], b"a\nb\n")
+    )
+    monkeypatch.setattr(
+        exercises_rules, "finding", lambda path, line, said: (path.name, line, said)
+    )
+    mend = "run `python -m cudatut exercise --write-notebooks`"
+    paths["zh"].write_bytes(b"a\nc\n")
+    assert exercises_rules.of_notebook("a/x") == [
+        ("x.en.ipynb", 0, f"this notebook, which Colab opens, is not there: {mend}"),
+        ("x.zh.ipynb", 0, f"this notebook, which Colab opens, is out of date: {mend}"),
+    ]
+    paths["en"].write_bytes(b"a\nb\n")
+    paths["zh"].write_bytes(b"a\r\nb\r\n")  # as git does on Windows
+    assert exercises_rules.of_notebook("a/x") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("x = y", {"x"}),
+        ("x, (y, *z) = w", {"x", "y", "z"}),
+        ("out[i] = a\nb.c = d", {"out", "i", "b"}),
+        ("x += y", {"x"}),
+        ("def f(a):\n    b = a", {"f"}),
+        ("class C:\n    b = 1", {"C"}),
+        ("import numpy as np\nfrom a import b", set()),
+        ("if a:\n    x = 1\nelse:\n    y = 2", {"x", "y"}),
+        ("for i in r:\n    with a as b:\n        while c:\n            d = 1", {"i", "b", "d"}),
+        ("try:\n    x = 1\nexcept E:\n    y = 1\nfinally:\n    z = 1", {"x", "y", "z"}),
+        ("print(x)", set()),
+    ],
+)
+def test_what_code_binds(code, names) -> None:
+    assert compared.bound(code) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "check", "looks"),
+    [
+        ("", "ct.check(mine, 1)", True),
+        ("", "np.check(mine, 1)", False),
+        ("", "ct.show(mine, 1)", False),
+        ("", "check(mine, 1)", False),
+        ("", "assert mine", True),
+        ("", "x = mine\ny = x\nct.check(y, 1)", True),
+        ("", "ct.check(y, 1)\nx = mine", False),
+        ("", "fill(mine, out)\nct.check(out, 1)", True),  # an output array
+        ("def f(x):\n    return mine", "ct.check(f(1), 1)", True),
+        ("def f(x):\n    return 1", "ct.check(f(1), 1)", False),
+        ("def f(x):\n    return 1", "y = f(mine)\nct.check(y, 1)", True),
+        ("def f(x):\n    assert x", "f(mine)", True),
+        ("def f(x):\n    print(x)", "f(mine)", False),
+        ("def f(x):\n    assert x", "f(1)", False),
+        ("def f(x):\n    assert x", "g.f(mine)", False),
+        ("try:\n    x = 1\nexcept E:\n    x = mine", "ct.check(x, 1)", True),
+        ("", "if mine:\n    x = 1\nct.check(x, 1)", False),  # `x` does not hold it
+        ("import numpy as np", "np.add(mine, 1)\nct.check(np.ones(1), 1)", False),
+        ("import a.b.c", "a.b.c.f(mine)\nct.check(a.b.c.d, 1)", False),
+        ("from a import f", "f(mine)\nct.check(f(1), 1)", False),
+        ("class C:\n    pass", "C.x = mine\nct.check(C, 1)", True),
+    ],
+)
+def test_whether_a_check_looks_at_what_the_reader_wrote(given, check, looks) -> None:
+    assert compared.compares(given, "mine = 0", check) is looks
+    assert compared.compares(given, "", check) is False
