@@ -1,6 +1,7 @@
 """`python -m cudatut check`: the one judge of a chapter. A newcomer's try, from `new` to nothing to mend; and planted faults."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from cudatut.authoring.check import Verdict, check
 from cudatut.catalog import LANGUAGES, ChapterFiles
 from cudatut.errors import ToolMissing
 from cudatut.files import write_whole
+from cudatut.finding import Finding
 from cudatut.rules import kernels
 from cudatut.site import judge
 
@@ -173,3 +175,102 @@ def test_the_command(monkeypatch, capsys, findings, status):
     said = capsys.readouterr().out
     end = "1 thing to mend" if findings else "nothing to mend"
     assert said.splitlines() == [*findings, "note: not recorded", f"basics/coalescing: {end}"]
+
+
+# --- its parts --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Of a chapter: a script, a kernel, a figure, and a page in each language."""
+    names = {
+        "script": "a.py",
+        "kernel": "a.cu",
+        "figures": "figure.py",
+        "en": "en.md",
+        "zh": "zh.md",
+    }
+    paths = {key: tmp_path / name for key, name in names.items()}
+    for path in paths.values():
+        path.write_text("")
+    code = [paths["script"], paths["kernel"]]
+    return SimpleNamespace(
+        name="a/b", code=lambda names: code, figures=paths["figures"], page=paths.__getitem__
+    )
+
+
+def test_scripts_kernels_and_figures_are_formatted_each_by_its_tool(files, tmp_path, monkeypatch):
+    asked = []
+    for tool in ("of_python", "of_cuda"):
+        monkeypatch.setattr(
+            checking.formatting,
+            tool,
+            lambda *given, tool=tool: asked.append((tool, *given)) or [tool],
+        )
+    assert checking._formatting(files, ["a/b"], tmp_path) == ["of_python", "of_cuda"]
+    script, kernel = files.code([])
+    assert asked == [
+        ("of_python", [script, files.figures], tmp_path),
+        ("of_cuda", [kernel], tmp_path),
+    ]
+    files.figures.unlink()
+    checking._formatting(files, ["a/b"], tmp_path)
+    assert asked[2] == ("of_python", [script], tmp_path)
+
+
+def test_pages_are_built_where_there_are_all(files, tmp_path, monkeypatch):
+    said, asked = [], []
+
+    def build(root, out, stage, names, say):
+        asked.append((root, stage, names))
+        assert out.name == "site" and out.parent.is_dir()
+        return ["found"]
+
+    monkeypatch.setattr(checking, "build", build)
+    assert checking._build(files, tmp_path, said.append) == ["found"]
+    assert said == ["building the pages"] and asked == [(tmp_path, "preview", ["a/b"])]
+    files.page("zh").unlink()
+    assert checking._build(files, tmp_path, said.append) == [] and len(asked) == len(said) == 1
+
+
+def test_kernels_are_compiled_with_the_stubs_that_can_be_read(files, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "of_files", lambda *given: asked.append(given) or ["found"])
+    monkeypatch.setattr(exercises, "of_chapter", lambda name: [name])
+    assert checking._kernels(files, ["a/b"], accepts, print) == ["found"]
+
+    def damaged(name):
+        raise catalog.BadHeaderError("no header")
+
+    monkeypatch.setattr(exercises, "of_chapter", damaged)
+    checking._kernels(files, ["a/b"], accepts, print)
+    code = files.code([])
+    assert asked == [(code, ["a/b"], accepts, print), (code, [], accepts, print)]
+
+
+def test_only_examples_without_outputs_are_noted(files, monkeypatch):
+    def require_good(name):
+        if name == "a/b":
+            raise catalog.CudatutError("a/b is not recorded")
+
+    asked = []
+    name = "a/b"
+    monkeypatch.setattr(
+        checking.catalog, "get", lambda path: asked.append(path) or SimpleNamespace(name=name)
+    )
+    monkeypatch.setattr(checking.recording, "require_good", require_good)
+    assert list(checking._recordings(files, [])) == ["without outputs: a/b is not recorded"]
+    assert [Path(path).name for path in asked] == ["a.py"]
+    name = "a/c"
+    assert list(checking._recordings(files, [])) == []
+
+
+def test_what_two_rules_find_is_told_once_and_the_pages_first(small_book, monkeypatch):
+    for rule in ("_formatting", "_kernels", "_build"):
+        monkeypatch.setattr(checking, rule, lambda *_, rule=rule: [rule, "x:1: twice"])
+    found = [Finding("y", 2, "second"), Finding("x", 1, "twice"), Finding("x", 1, "twice")]
+    monkeypatch.setattr(judge, "of_chapter", lambda name, docs: found)
+    monkeypatch.setattr(checking, "_recordings", lambda *_: ["not recorded"])
+    said = check(NAME, compiler=accepts)
+    assert said.findings == ["x:1: twice", "y:2: second", "_formatting", "_kernels", "_build"]
+    assert said.notes == ["not recorded"]

@@ -185,3 +185,133 @@ def test_what_somebody_writes_meanwhile_stays_as_it_is(small_book, monkeypatch):
     with pytest.raises(NewChapterError, match="cannot be written"):
         new(NAME)
     assert files_of(small_book) == before | {page: b"mine"}
+
+
+# --- its parts --------------------------------------------------------------------------------------
+
+TABLE = """parts:
+  - id: one
+    title: {en: One, zh: 一}
+    chapters:
+      - {id: a, title: {en: A, zh: 甲}, written: true}
+      - {id: ab, title: {en: B, zh: 乙}, written: false}
+  - id: one_more
+    title: {en: More, zh: 二}
+    chapters:
+      - {id: a, title: {en: C, zh: 丙}, written: false}
+  - id: last
+    title: {en: Last, zh: 末}
+    chapters:
+      - {id: z, title: {en: Z, zh: 癸}, written: true}
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "contents.yml"
+    path.write_text(TABLE, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["one/ab", "one_more/a"])
+def test_a_planned_chapter_is_begun_on_its_own_line(table, name):
+    title = {"one/ab": "zh: 乙}", "one_more/a": "zh: 丙}"}[name]
+    begun = TABLE.replace(f"{title}, written: false", f"{title}, written: draft")
+    assert beginning._begun(table, catalog.ChapterFiles(name)).decode() == begun != TABLE
+
+
+@pytest.mark.parametrize("name", ["one/a", "last/z", "one/b", "none/a"])
+def test_what_is_not_planned_on_its_line_is_not_begun(table, name):
+    with pytest.raises(NewChapterError, match=f"at the end of the line of {name}: write `written"):
+        beginning._begun(table, catalog.ChapterFiles(name))
+
+
+@pytest.mark.parametrize(("part", "behind"), [("one", "乙"), ("one_more", "丙"), ("last", "癸")])
+def test_a_chapter_becomes_the_last_of_its_part(table, part, behind):
+    files = catalog.ChapterFiles(f"{part}/new")
+    found = beginning._with_chapter(table, files, {"en": 'A "b"', "zh": "新"}).decode()
+    old, added = (
+        TABLE.splitlines(),
+        '      - {id: new, title: {en: "A \\"b\\"", zh: "新"}, written: draft}',
+    )
+    at = next(n for n, line in enumerate(old) if behind in line) + 1
+    assert found.splitlines() == [*old[:at], added, *old[at:]]
+
+
+@pytest.mark.parametrize(("part", "also"), [("one", "other: {"), ("none", "")])
+def test_a_table_that_would_say_something_else_is_left_alone(table, part, also):
+    table.write_text(TABLE + also, encoding="utf-8")
+    with pytest.raises(NewChapterError, match="add this one yourself, - {id: new"):
+        beginning._with_chapter(table, catalog.ChapterFiles(f"{part}/new"), {"en": "A", "zh": "新"})
+
+
+def test_the_chapters_of_a_table_by_name():
+    assert beginning._lists(TABLE) == ["one/a", "one/ab", "one_more/a", "last/z"]
+    assert beginning._lists("parts: {") == beginning._lists("a: 1") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [(None, ""), ("", ""), ("a\n", "a\n"), ("a", "a\n"), ("\na", "\na\n")]
+)
+def test_lines_are_added_behind_the_last_one(tmp_path, text, kept):
+    path = tmp_path / "drafts.txt"
+    if text is not None:
+        path.write_text(text)
+    assert beginning._with_lines(path, ("b*", "c")).decode() == f"{kept}b*\nc\n"
+
+
+def test_what_a_skeleton_is_filled_with(tmp_path, monkeypatch):
+    marks = (
+        "name",
+        "part",
+        "stem",
+        "kernel",
+        "en",
+        "zh",
+        "EN",
+        "ZH",
+        "EN_SOLUTIONS",
+        "ZH_SOLUTIONS",
+    )
+    (tmp_path / "page.txt").write_text("\n".join(f"@{mark}@" for mark in marks) + " a@b.c\n")
+    monkeypatch.setattr(beginning, "_SKELETON", tmp_path)
+    files = catalog.ChapterFiles("basics/warps")
+    filled = beginning._filled("page", files, {"en": 'The "w"', "zh": "束"}).decode()
+    assert filled.splitlines() == [
+        "basics/warps", "basics", "warps", "basics/warps/warps.cu", 'The "w"', "束", '"The \\"w\\""', '"束"',
+        '"The \\"w\\": solutions"', '"束：参考答案" a@b.c',
+    ]  # fmt: skip
+
+
+def test_a_chapter_that_is_begun_is_not_begun_again(small_book):
+    new(NAME)
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match=f"has a chapter '{NAME}' already"):
+        new(NAME)
+    assert files_of(small_book) == before
+
+
+def test_titles_are_those_that_were_given_or_marks(small_book):
+    new(NAME, chinese="线程束怎么分")
+    assert f'{{en: "(to write: the title of {NAME})", zh: "线程束怎么分"}}' in (
+        small_book / "docs" / "contents.yml"
+    ).read_text("utf-8")
+
+
+def test_several_files_that_are_there_are_all_named(small_book):
+    for path in (own := [f"docs/{lang}/{NAME}.md" for lang in ("en", "zh")]):
+        (small_book / path).write_text("mine")
+    with pytest.raises(NewChapterError, match=f"^{', '.join(own)} are there already"):
+        new(NAME)
+
+
+def test_a_notebook_that_cannot_be_made_is_told_with_what_brings_it(monkeypatch):
+    def missing(name, lang):
+        raise ImportError("no", name="nbformat")
+
+    monkeypatch.setattr(exercises, "committed_notebook", missing)
+    cure = re.escape(
+        f"made without nbformat: `{beginning.paths.pip_install('record')}`; nothing was"
+    )
+    with pytest.raises(NewChapterError, match=cure):
+        beginning._notebook(NAME, "en")
