@@ -324,6 +324,12 @@ def test_checks_stand_in_the_order_in_which_one_installs():
         "Python", "NVIDIA driver", "GPU", "nvcc", "C++ compiler", "PyCUDA's build", "PyCUDA", "PyCUDA cache",
         "CuPy", "cupti-python", "Nsight Compute", "Nsight Systems", "compute-sanitizer", "recording",
     ]  # fmt: skip
+    named = {name: check for name, check in doctor._CHECKS.items() if check.__name__ != "<lambda>"}
+    assert named == {
+        "Python": doctor._python, "NVIDIA driver": doctor._nvidia_driver, "GPU": doctor._gpu, "nvcc": doctor._nvcc,
+        "PyCUDA's build": doctor._pycuda_build, "PyCUDA": doctor._pycuda, "PyCUDA cache": doctor._pycuda_cache,
+        "CuPy": doctor._cupy,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -397,6 +403,7 @@ def asked(monkeypatch):
     asked = Asked()
 
     def run(command, **given):
+        assert given["capture_output"]  # what it says is no part of the report
         asked.append((command, given["input"]))
         return subprocess.CompletedProcess(command, asked.status)
 
@@ -609,6 +616,7 @@ def test_the_version_of_a_tool(monkeypatch, said, version):
     asked = []
 
     def run(command, **given):
+        assert given["capture_output"] and given["text"]
         asked.append(command)
         return subprocess.CompletedProcess(command, 0, said)
 

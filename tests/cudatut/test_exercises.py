@@ -1,5 +1,6 @@
 """Exercises: listed, written as files that nobody's work is lost to, graded, and remembered."""
 
+import io
 import json
 import os
 import shutil
@@ -12,7 +13,15 @@ import pytest
 from rich.cells import cell_len
 
 from cudatut import catalog, cli, exercises, tool
-from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
+from cudatut.errors import (
+    CheckError,
+    CudatutError,
+    KernelCompileError,
+    LaunchError,
+    NoGpuError,
+    OutOfDeviceMemory,
+    ToolMissing,
+)
 from cudatut.gpu import check, memory
 from cudatut.wrapping import padded
 
@@ -493,6 +502,8 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
         (LogicError("cuInit failed: no device"), "cuda", "no device"),
         (MemoryError_("cuMemAlloc failed: out of memory"), "memory", "out of memory"),
         (NoGpuError("no NVIDIA driver"), "machine", "no NVIDIA driver"),
+        (ToolMissing("no nvcc"), "machine", "no nvcc"),
+        (OutOfDeviceMemory("8 GB are free"), "memory", "8 GB are free"),
         (ModuleNotFoundError("No module named 'pycuda'", name="pycuda"), "machine", "doctor"),
         (ModuleNotFoundError("No module named 'pycuda.x'", name="pycuda.x"), "machine", "doctor"),
         (subprocess.TimeoutExpired("python", 60), "time", "60 seconds"),
@@ -916,3 +927,25 @@ def test_pycuda_that_is_not_there_points_at_the_doctor():
     assert other == exercises.Explained("python", "ModuleNotFoundError: No module named 'x'")
     nameless = exercises.explained(ImportError("cannot import"))
     assert nameless == exercises.Explained("python", "ImportError: cannot import")
+
+
+def test_a_console_that_lacks_characters_stops_no_exercise(chapter, monkeypatch):
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", console)
+    exercises.exercise("start/add", 1)
+    print("中", flush=True)
+    assert console.buffer.getvalue() == b"\\u4e2d\n"
+
+
+def test_what_was_printed_stands_before_what_went_wrong(chapter, monkeypatch):
+    """In a pipe, too, and where the process ends at once."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    print("before")
+    exercises._failed(exercises.get("start/add", 1), "en", TypeError("no"))
+    assert out.buffer.getvalue() == b"before\n"
+    assert err.buffer.getvalue().startswith(b"not passed: start/add 1: Python stopped")
+    with exercises.exercise("start/add", 1):
+        pass
+    assert b"passed: start/add 1, Twice\nYour progress is kept" in out.buffer.getvalue()
