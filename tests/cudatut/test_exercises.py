@@ -679,6 +679,12 @@ def test_a_rule_has_its_dashes_behind_the_longest_label():
     )
 
 
+def test_a_comment_is_as_wide_as_eighty_columns():
+    for text in ("a " * 38 + "aa", "中" * 39):
+        assert exercises._comment(text) == [f"# {text}"] and cell_len(f"# {text}") == 80
+        assert len(exercises._comment(text + "b")) == 2
+
+
 def test_in_chinese_each_part_has_the_comments_of_its_own_file(chapter, monkeypatch):
     monkeypatch.setattr(exercises.overlays, "code", lambda source, file: f"{file}: {source}")
     asked = exercises.get("start/add", 2)
