@@ -482,3 +482,9 @@ def test_pages_of_a_snapshot_are_those_with_the_ending(made):
     )
     with pytest.raises(MissingRecordingError, match="there was no recording of start/none"):
         Snapshot().recording("start/none")
+
+
+def test_a_recording_of_another_gpu_is_named_like_its_example(made):
+    made.book.slim("start/add")
+    assert Snapshot().recording("nvidia-other/start/add").name == "start/add"
+    assert Snapshot().recording("start/add").name == "start/add"
