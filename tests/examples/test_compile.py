@@ -308,6 +308,12 @@ def test_nvcc_is_asked_in_a_folder_of_its_own(monkeypatch, tmp_path: Path) -> No
     assert other[-5:] == [folders[1], "-for-programs", "-o", "out", "source.cu"]
     assert (tmp_path / "source.cu").read_text() == kernels.compiled_text(program)
 
+    header = "#if __CUDA_ARCH__ < 900  // 中\n#endif\n"
+    (tmp_path / "own.cuh").write_text(header, encoding="utf-8")
+    including = replace(source, code='#include "own.cuh"\n', folders=(tmp_path,))
+    compiles(including, tmp_path)
+    assert asked[2][0][1:-4] == kernels.flags(including, [header]) != kernels.flags(including, [])
+
     def none():
         raise ToolMissing("no host compiler")
 
