@@ -218,8 +218,10 @@ def test_both_streams_in_the_order_of_what_was_printed(printing):
     printing.stderr.write("e")
     printing.stdout.write("f")
     printing.child(2, b"g")
+    printing.stderr.write("h")
+    printing.printf(b"i")
     assert printing.end_of_cell() == [
-        ("stdout", "ab"), ("stderr", "cde"), ("stdout", "f"), ("stderr", "g"),
+        ("stdout", "ab"), ("stderr", "cde"), ("stdout", "f"), ("stderr", "gh"), ("stdout", "i"),
     ]  # fmt: skip
 
 

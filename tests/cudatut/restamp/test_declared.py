@@ -47,6 +47,7 @@ def test_where_a_source_lies(where, file, line):
 @pytest.mark.parametrize(
     ("requires", "text", "every", "some"),
     [
+        ("sm_75", "", ["75", "80", "86", "89", "90", "100", "120"], ["75", "90", "120"]),
         ("sm_80", "", ["80", "86", "89", "90", "100", "120"], ["80", "90", "120"]),
         ("sm_87", "", ["87", "89", "90", "100", "120"], ["87", "90", "120"]),
         ("sm_100", "", ["100", "120"], ["100", "120"]),
@@ -108,6 +109,8 @@ print("__global__ is a word")
 
 def test_a_kernel_in_a_program_in_a_string_has_its_line():
     text = 'x = 1\nchild = """\nimport cudatut as ct\n\nK = \'__global__ void c() {}\'\n"""\n'
+    (one,) = declared.of_python(text, "a/x.py")
+    assert one.where == "a/x.py:5"
     (one,) = declared.of_python(text, "a/x.py", 10)
     # Its program begins on the second line, and it stands on the fourth of that.
     assert one.where == "a/x.py:14" and one.code == "__global__ void c() {}"
@@ -169,12 +172,13 @@ def test_a_file_elsewhere_is_called_by_its_name(book, tmp_path):
 
 
 def test_all_sources_in_order_with_what_their_examples_claim(book, tmp_path):
-    cells = '# %% one\nimport cudatut as ct\nct.Kernel("a/k.cu", "k")\n'
+    cells = '# %% one\nimport cudatut as ct\nfrom cudatut.book.a import of_all\nct.Kernel("a/k.cu", "k")\n'
     own = '# %% two\nct.Kernel("""__global__ void own() {}""", "own")\n'
     book.example("a/first", cells + own, requires="sm_90")
     book.example("b/second", cells, requires="sm_80")
     book.example("b/third", cells, requires="sm_100a")
     book.file("a/k.cu", PLAIN)
+    book.file("a/of_all.py", 'K = """__global__ void of_all() {}"""\n')
     book.file("b/copy.cu", PLAIN)  # the same once more, but what it claims
     book.file("b/same.cu", PLAIN)
     book.file("b/nobodys.py", 'K = """__global__ void nobodys() {}"""\n')
@@ -182,9 +186,10 @@ def test_all_sources_in_order_with_what_their_examples_claim(book, tmp_path):
     found = [(one.where, one.requires) for one in declared.sources([tmp_path / "more.cu"])]
     assert [where for where, _ in found] == sorted(where for where, _ in found)
     assert sorted(found) == [
-        ("examples/a/first.py:14", "sm_90"),
+        ("examples/a/first.py:15", "sm_90"),
         ("examples/a/k.cu", "sm_100a"),
         ("examples/a/k.cu", "sm_80"),
+        ("examples/a/of_all.py:1", "sm_80"),
         ("examples/b/copy.cu", "sm_75"),
         ("examples/b/nobodys.py:1", "sm_75"),
         ("more.cu", "sm_75"),
@@ -293,7 +298,7 @@ def test_a_ladder_sets_the_macros_of_its_rungs_and_a_string_tells_its_own(book):
     book.file("a/main.py", CALL)
     rung = declared.Source("examples/a/k.cu", f"// @rung 20 block=256\n{PLAIN}")
     assert declared.macros_are_hidden(rung)
-    assert not declared.macros_are_hidden(declared.Source("examples/a/x.py:3", PLAIN))
+    assert declared.macros_are_hidden(declared.Source("examples/a/x.py:3", PLAIN)) is False
 
 
 @pytest.mark.parametrize(
