@@ -73,11 +73,11 @@ def clock(monkeypatch):
 
     monkeypatch.setattr(limits, "device", lambda: gpu)
     monkeypatch.setattr(limits, "random_words", lambda count: np.broadcast_to(np.uint32(0), count))
-    monkeypatch.setattr(limits, "empty", lambda count, dtype: np.zeros(1, dtype))
+    monkeypatch.setattr(limits, "empty", np.zeros)
     monkeypatch.setattr(limits, "read_once", read)
     monkeypatch.setattr(limits, "probe", probe)
     monkeypatch.setattr(limits, "time_once", timed)
-    took.update(given=given)
+    took.update(given=given, gpu=gpu)
     return took
 
 
@@ -91,10 +91,21 @@ def test_the_bandwidth_is_that_of_the_faster_of_a_read_and_a_copy(clock, read, c
     assert (grid, block) == (16, 512)
 
 
+def test_of_a_small_memory_the_bandwidth_takes_an_eighth_in_whole_pieces(clock):
+    clock |= {"read": 100.0, "copy_probe": 100.0}
+    clock["gpu"].memory_bytes = (
+        8 * 1024 + 8 * 31
+    )  # an eighth: 1024 bytes and a piece of 32, less one byte
+    assert limits.bandwidth.__wrapped__() == pytest.approx(1024 / 100 / 1e3)
+    (source, target, vectors), _, _ = clock["given"]["copy_probe"]
+    assert (source.size, target.size, vectors) == (128, 128, 32)
+
+
 def test_the_rate_of_fmas_counts_two_operations_each(clock):
     clock["fma_probe"] = 1000.0
     found = limits.fma.__wrapped__()
-    (_, _, _, steps), grid, block = clock["given"]["fma_probe"]
+    (out, _, _, steps), grid, block = clock["given"]["fma_probe"]
+    assert (out.size, out.dtype) == (grid * block, "float32"), "each thread writes its own"
     chains = limits._FMA_CHAINS
     assert found == pytest.approx(2 * steps * chains * grid * block / 1000e-6 / 1e12)
     assert (grid, block, steps) == (32, 256, limits._FMA_STEPS)

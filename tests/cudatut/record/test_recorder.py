@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import jupyter_client.launcher
 import pytest
 
+import cudatut
 from cudatut import catalog, failures, recording
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.record import recorder, run
@@ -247,6 +249,41 @@ def test_what_a_sanitizer_finds_is_said_and_kept_at_once(book, ran):
     assert not any("found" in what for n, what in enumerate(said) if n != at)
 
 
+def test_a_report_is_kept_as_far_as_a_page_has_room():
+    """Of a long one the first lines that say something."""
+    log = "=========\n\n" + "\n".join(f"========= line {n}" for n in range(30))
+    said = recorder._not_clean("memcheck", Sanitizer("memcheck", 30, log))
+    assert said.splitlines() == [
+        "memcheck found 30 errors",
+        *(f"    ========= line {n}" for n in range(20)),
+    ]
+
+
+def test_how_long_a_tool_took_is_said_with_the_number_of_its_examples(book, ran, monkeypatch):
+    times = iter(range(0, 1000, 7))
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    for name in ("a/add", "a/two"):
+        book.example(name)
+    said = []
+    results("a/add", "a/two", jobs=1, progress=recorder.Progress(done=said.append))
+    assert said.count("a/two memcheck (7.0 s for 2)") == 1
+    assert said[-2:] == ["a/add", "a/two"]
+
+
+@pytest.mark.parametrize(("sanitize", "together"), [(clean, 3 * len(SANITIZERS) + 1), (None, 1)])
+def test_progress_knows_how_much_each_phase_has_to_do(book, ran, sanitize, together):
+    """And what else was begun has ended before the first notebook that measures time."""
+    for name in ("a/add", "a/two", "a/untimed"):
+        book.example(name, alone=name != "a/untimed")
+    said, before = [], []
+    progress = recorder.Progress(start=lambda *phase: said.append(phase))
+    examples, wait = ("a/add", "a/two", "a/untimed"), lambda: before.extend(ran)
+    found = results(*examples, sanitize=sanitize, progress=progress, before_timed=wait)
+    assert said == [("side by side", together), ("alone on the GPU", 2)]
+    assert before == ["a/untimed"] and ran[1:] == ["a/add", "a/two"]
+    assert {one.status for one in found.values()} == {"recorded"}
+
+
 @pytest.fixture
 def no_notebooks(monkeypatch):
     monkeypatch.setattr(recorder, "record_notebook", lambda *_: RuntimeError("not here"))
@@ -472,6 +509,35 @@ def test_while_a_timed_notebook_runs_no_other_process_of_ours_lives(
     assert not alive
 
 
+@pytest.mark.parametrize(
+    ("cores", "asked", "jobs", "workers"),
+    [(None, None, 1, 1), (2, None, 2, 2), (8, None, 8, 4), (64, None, 15, 12), (16, 8, 8, 8), (2, 9, 9, 1)],
+)  # fmt: skip
+def test_how_many_runs_share_the_cores(book, machine, monkeypatch, cores, asked, jobs, workers):
+    """As many as there are cores, at most 15; those of racecheck, a third of them, share the cores to compile."""
+    taken, started, waited = [], [], []
+
+    def begin(command, **options):
+        started.append(command)
+        return nullcontext(SimpleNamespace(wait=lambda: waited.append(1)))
+
+    def examples(*given, before_timed, **options):
+        before_timed()
+        taken.append((given, options))
+
+    monkeypatch.setattr(recorder.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(recorder, "record_examples", examples)
+    monkeypatch.setattr(recorder, "subprocess", SimpleNamespace(Popen=begin, DEVNULL=None))
+    book.example("a/add")
+    recorder.record_all(recorder.chosen(), jobs=asked)
+    ((ones, gpu, capability, sanitize), options) = taken[0]
+    assert ([one.name for one in ones], gpu, capability) == (["a/add"], "NVIDIA Test", (9, 0))
+    assert (options["jobs"], sanitize.keywords) == (jobs, {"workers": workers})
+    assert len(started) == len(waited) == 1 and "compile_ahead" in started[0][-1]
+    # The kernels and the sanitizers' children import this cudatut.
+    assert str(Path(cudatut.__file__).parents[1]) in os.environ["PYTHONPATH"].split(os.pathsep)
+
+
 # --- which are recorded ----------------------------------------------------------------------------
 
 
@@ -545,6 +611,17 @@ def test_shards_take_about_as_long(book):
     assert sorted(halves) == [["a/one", "a/two"], ["a/three", "a/untimed"]]
 
 
+def test_what_an_example_is_taken_to_last(book):
+    """Its cells and the start of its process; one of eight side by side; a guess where it was never recorded."""
+    for name, alone in (("a/new", True), ("a/untimed", False), ("a/known", True)):
+        book.example(name, alone=alone)
+    notebook = book.notebook("a/known")
+    notebook["metadata"]["cudatut"]["duration_s"] = 20.0
+    book.recorded("a/known", notebook)
+    seconds = {one.name: recorder._seconds(one) for one in catalog.examples()}
+    assert seconds == {"a/new": 6 + 4, "a/untimed": (6 + 4) / 8, "a/known": 20 + 4}
+
+
 @pytest.mark.parametrize(
     "shard", ["0/3", "4/3", "2", "2/", "/3", "-1/3", "a/b", "1/0", "1/2/3", "short"]
 )
@@ -613,6 +690,38 @@ def test_no_gpu_is_said_before_anything_runs(book, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     book.example("a/add", "# %% check\nopen('/nowhere/x', 'w')\n")
     with pytest.raises(NoGpuError, match="driver"):
+        recorder.record_all(recorder.chosen(["a/add"]))
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A driver with a GPU; what is installed beside it."""
+    installed = {"pycuda", "ipykernel", "jupytext", "nbclient"}
+    gpus = {0: ("NVIDIA First", (9, 0)), 2: ("NVIDIA Third", (12, 0))}
+    monkeypatch.setattr(recorder.device, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(recorder.device, "name_and_capability", gpus.__getitem__)
+    monkeypatch.setattr(recorder, "find_spec", lambda name: name if name in installed else None)
+    monkeypatch.delenv("CUDA_DEVICE", raising=False)
+    return installed
+
+
+def test_the_gpu_is_the_first_or_the_one_that_was_asked_for(driver, monkeypatch):
+    first = {"name": "NVIDIA First", "compute_capability": (9, 0)}
+    assert recorder.probe_gpu() == first
+    monkeypatch.setenv("CUDA_DEVICE", "2")
+    assert recorder.probe_gpu()["name"] == "NVIDIA Third"
+    driver.remove("pycuda")
+    with pytest.raises(NoGpuError, match="there is a GPU, but no PyCUDA; .*doctor"):
+        recorder.probe_gpu()
+    monkeypatch.setattr(recorder.device, "why_no_gpu", lambda: "the driver shows no GPU")
+    with pytest.raises(NoGpuError, match="^the driver shows no GPU; .*doctor"):
+        recorder.probe_gpu()
+
+
+def test_what_is_not_installed_is_said_before_anything_runs(book, driver):
+    book.example("a/add")
+    driver -= {"jupytext", "nbclient"}
+    with pytest.raises(ToolMissing, match=r"recording needs jupytext, nbclient: .*pip install"):
         recorder.record_all(recorder.chosen(["a/add"]))
 
 

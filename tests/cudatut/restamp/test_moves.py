@@ -94,6 +94,7 @@ def placed(name, text, moved=None, files=NAMED):
         ('f(b"b/x.txt", 3)\n', set()),
         # A kernel, and a program, in a string.
         ('K = """\n#include "b/x.cuh"\n"""\n', {"b/x.cuh"}),
+        ('K = """\n#include "./b/x.cuh"\n"""\n', {"b/x.cuh"}),
         ('P = """\nopen(\'b/x.txt\')\n"""\n', {"b/x.txt"}),
         ('P = """\nopen(\'b/x.txt")\n"""\n', set()),
     ],
@@ -129,6 +130,7 @@ def test_the_files_that_a_kernel_includes(text, names):
         ('f("b/example")\n', 'f("c/y")\n', {"b/example.py": "c/y.py"}),
         ('f("""\ng("b/x.txt")""")\n', 'f("""\ng("c/y.txt")""")\n', {"b/x.txt": "c/y.txt"}),
         ('f("""\n#include "x.cuh"\n""")\n', 'f("""\n#include "c/y.cuh"\n""")\n', {"x.cuh": "c/y.cuh"}),
+        ("from b import only, f\n", "from c import y as only\nfrom b import f\n", {"b/only.py": "c/y.py"}),
         # A formatter orders imports, by names that a move changes.
         ("import x\nfrom b import only\n", "from b import only\nfrom c import y as x\n", {"a/x.py": "c/y.py"}),
     ],
@@ -159,6 +161,11 @@ def test_what_follows_a_move_means_the_same(before, after, moved):
         ("import x\ndef x(): x\n", "import x as y\ndef y(): y\n"),
         ("import x\nimport numpy as x\n", "import x as y\nimport numpy as y\n"),
         ("import x\nimport b.only as x\n", "import x as y\nimport b.only as y\n"),
+        ("import x as h\nf = lambda h: h\n", "import x as g\nf = lambda h: g\n"),
+        ("import x as h\ndef h(): pass\nh()\n", "import x as g\ndef h(): pass\ng()\n"),
+        ("import x as h\nimport numpy as h\nh.f()\n", "import x as g\nimport numpy as h\ng.f()\n"),
+        ("import x as scipy\nimport scipy\nscipy\n", "import x as g\nimport scipy\ng\n"),
+        ("x = 1\n", "x = 2\n"),
         # Imports of the book alone change places, and only where their lines follow each other.
         ("import x\n\nimport b.only as o\n", "import b.only as o\n\nimport x\n"),
         ("import x\nf()\nimport b.only as o\n", "import b.only as o\nf()\nimport x\n"),
@@ -175,7 +182,8 @@ def test_what_means_something_else(one, other):
         ("import x\nx.f()\n", "import x as y\ny.f()\n"),
         ("import x\nimport b.only as o\n", "import b.only as o\nimport x\n"),
         ("import x\nimport numpy\nimport b.only as o\n", "import b.only as o\nimport numpy\nimport x\n"),
-        ("from x import (\n    f,\n)\nimport b.only as o\n", "import b.only as o\nfrom x import f\n"),
+        ("from x import (\n    z,\n)\nimport b.only as o\n", "import b.only as o\nfrom x import z\n"),
+        ("f()\nimport x\nimport b.only as o\n", "f()\nimport b.only as o\nimport x\n"),
     ],
 )  # fmt: skip
 def test_what_means_the_same(one, other):
@@ -210,10 +218,14 @@ def test_a_kernel_whose_header_moved_means_the_same():
     was = placed("a/main.cu", '#include "x.cuh"\n', {"a/x.cuh": "c/y.cuh"})
     now = placed("a/main.cu", '#include "c/y.cuh"\n', files=[*NAMED, "c/y.cuh"])
     assert was == now and was.names == {"c/y.cuh"}
-    assert (
-        placed("a/main.cu", '#include "x.cuh"\r\n').meaning
-        == placed("a/main.cu", '#include "x.cuh"\n').meaning
-    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a/main.cu", '#include "x.cuh"\n#define N \\\n  3\n'), ("a/main.py", "# %% one\nx = 1\n")],
+)
+def test_how_lines_end_changes_nothing(name, text):
+    assert placed(name, text.replace("\n", "\r\n")).meaning == placed(name, text).meaning
 
 
 def test_what_was_found_once_holds_only_for_the_same_answers():
