@@ -124,6 +124,42 @@ def test_a_forged_restamp_is_refused(moved, name, capsys):
     assert "recordings/nvidia-test/a/add.ipynb" in capsys.readouterr().out
 
 
+ONE = {"ground": "meaning", "was": "1", "now": "2"}
+
+
+@pytest.mark.parametrize(
+    ("said", "made", "problems"),
+    [
+        ({"files": {"x": ONE}}, {"files": {"x": ONE}}, []),
+        ({"files": {"x": ONE, "y": ONE}}, {"files": {"y": ONE}}, ["accepts x, which did not change"]),
+        ({"files": {"y": ONE}}, {"files": {"x": ONE, "y": ONE}}, ["leaves out x, which changed"]),
+        (
+            {"files": {"x": ONE}},
+            {"files": {"x": ONE | {"ground": "code", "now": "3"}}},
+            ["accepts x on the ground 'meaning', which has only 'code'"],
+        ),
+        (
+            {"files": {"x": ONE, "y": ONE | {"as": "z"}}},
+            {"files": {"x": ONE | {"now": "3"}, "y": ONE}},
+            [f"has other hashes of {one} than git, or another place" for one in "xy"],
+        ),
+        (
+            {"files": {}, "added": ["x"]},
+            {"files": {}},
+            ["adds ['x'], and its kernels include None besides"],
+        ),
+        (
+            {"files": {}, "added": ["x"]},
+            {"files": {}, "added": ["y"]},
+            ["adds ['x'], and its kernels include ['y'] besides"],
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_restamp_differs_from_one_that_is_made_again(said, made, problems):
+    found = list(verify._otherwise("it", {"from": "1"} | said, {"from": "1"} | made))
+    assert found == [f"it {problem}" for problem in problems]
+
+
 def test_a_restamp_of_what_shows_the_numbers_of_lines(small):
     small.record("a/add", *FIRST, text="add.cu:3: a hazard\n")
     head = small.edit("a/add.cu", *COMMENTED)
