@@ -1,5 +1,8 @@
 """What ct.check says does not depend on the pieces in which it compares."""
 
+import importlib.util
+import re
+
 import numpy as np
 import pytest
 
@@ -281,3 +284,35 @@ def test_lengths_that_find_wrong_bounds(monkeypatch):
     one, less, more, long = check.RAGGED
     assert (one, less, more) == (1, 31, 33)
     assert long % 2 and long % 3 and long % 5 and long > 10_000
+
+
+def test_under_a_tool_the_long_length_is_shorter_and_no_rounder(monkeypatch):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    again = importlib.util.module_from_spec(check.__spec__)
+    check.__spec__.loader.exec_module(again)
+    *short, long = again.RAGGED
+    assert short == [1, 31, 33] and 10_000 < long < check.RAGGED[-1]
+    assert long % 2 and long % 3 and long % 5
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "guard", "brief"),
+    [
+        ([1, 2, 3], [1, 2, 4], "values", "1 of 3 elements are wrong; element 2 is the first: got 3, expected 4"),
+        ([1, 2], [1], "shape", r"the output has shape \(2,\), the reference \(1,\)"),
+        ([1.0, np.nan], [1.0, 2.0], "nan", "element 1 is the first: got nan, expected 2.0"),
+    ],
+)  # fmt: skip
+def test_an_error_says_in_one_line_what_caught_it(got, want, guard, brief):
+    with pytest.raises(CheckError) as caught:
+        ct.check(np.array(got), np.array(want), name="sum")
+    assert caught.value.guard == guard
+    assert re.fullmatch(f"check sum: (1 of 2 elements are wrong; )?{brief}", caught.value.brief)
+
+
+def test_an_error_of_zones_names_two_places_in_one_line():
+    error = check.outside(["a lies there", "b too", "c besides"], "sum")
+    assert error.guard == "zone"
+    assert error.brief == "check sum: a kernel wrote outside its arrays: a lies there; b too"
+    assert str(error).splitlines()[1:] == ["  a lies there", "  b too", "  c besides"]
+    assert check.outside(["a"]).brief == "a kernel wrote outside its arrays: a"

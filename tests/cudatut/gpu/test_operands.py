@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from on_gpu import OnGpu
+from on_gpu import OnGpu, Told
 
 import cudatut as ct
 from cudatut.gpu import operands
@@ -115,6 +115,17 @@ def test_what_is_written_shares_memory_with_nothing():
     arrays.write("out", OnGpu(np.zeros((8, 8), "float32")), "float32")
 
 
+@pytest.mark.parametrize(("first", "shares"), [(32, True), (33, False)])
+def test_vectors_may_touch_and_not_share_an_element(first, shares):
+    x, arrays = np.zeros(64, "float32"), ct.operands("norm")
+    arrays.read("x", OnGpu(x[:33]), "float32")
+    if shares:
+        with pytest.raises(ValueError, match="out shares memory with x"):
+            arrays.write("out", OnGpu(x[first:]), "float32")
+    else:
+        arrays.write("out", OnGpu(x[first:]), "float32")
+
+
 def test_over_allows_the_array_itself_and_nothing_that_lies_a_row_further():
     x = np.zeros((8, 8), "float32")
     arrays = ct.operands("norm")
@@ -215,6 +226,8 @@ def test_rows_of_an_output_do_not_lie_in_one_another():
     assert take(broadcast, "float32", rows=1).stride == 0
     with pytest.raises(ValueError, match="must be a number of elements"):
         take(rows[::-1], "float32", rows=1)
+    with pytest.raises(ValueError, match="must be a number of elements"):
+        take(np.zeros((4, 1), "uint8")[::-1], "uint8", rows=1)
 
 
 def test_one_row_is_as_far_from_the_next_as_is_convenient():
@@ -223,13 +236,20 @@ def test_one_row_is_as_far_from_the_next_as_is_convenient():
     for shift in (0, 4):
         row = take(host, "float32", how="write", lies=(1, 8, 3))
         assert row._replace(address=np.uint64(shift)).aligned(16) == (shift == 0)
+        assert row._replace(address=np.uint64(shift + 32)).aligned(16) == (shift == 0)
     wide = np.zeros(64, "float32")
     start = -wide.__array_interface__["data"][0] % 16 // 4
     rows = wide[start : start + 30].reshape(3, 10)[:, :8]
     assert take(rows[:1], "float32", rows=1, align=16).stride == 10
     with pytest.raises(ValueError, match="rows begin at no multiple of 16 bytes"):
         take(rows, "float32", rows=1, align=16)
-    assert not take(host, "float32", lies=(2, 3, 3))._replace(address=np.uint64(0)).aligned(16)
+    for lies, aligned in (((2, 3, 3), False), ((2, 3, 4), True)):
+        two = take(host, "float32", lies=lies)
+        assert two._replace(address=np.uint64(32)).aligned(16) == aligned
+    # It may say anything of an axis of one: a distance that can be is taken where rows are asked for.
+    for says, rows, stride in ((40, 1, 10), (40, 0, 8), (0, 1, 8), (32, 1, 8)):
+        one = np.lib.stride_tricks.as_strided(wide, (1, 8), (says, 4))
+        assert take(one, "float32", rows=rows).stride == stride
 
 
 @pytest.mark.parametrize(
@@ -241,6 +261,39 @@ def test_where_an_array_lies_is_asked_where_there_are_several_gpus(
     monkeypatch.setattr(operands, "installed_driver", lambda: driver)
     monkeypatch.setattr(operands, "gpu_count", lambda: count)
     assert operands._several_gpus.__wrapped__() is several
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "statuses", "refused"),
+    [
+        (1, 1, (0, 0), False),
+        (1, 0, (0, 0), True),
+        (0, 1, (0, 0), True),
+        # What the driver does not know is left alone: an address of the host's, a thread without a context.
+        (1, 0, (1, 0), False),
+        (1, 0, (0, 201), False),
+    ],
+)
+def test_an_array_of_another_gpu_is_refused(monkeypatch, there, here, statuses, refused):
+    def pointer(value, which, address):
+        assert (which, address.value) == (9, 4096)  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        value._obj.value = there
+        return statuses[0]
+
+    def context(value):
+        value._obj.value = here
+        return statuses[1]
+
+    driver = SimpleNamespace(cuPointerGetAttribute=pointer, cuCtxGetDevice=context)
+    monkeypatch.setattr(operands, "installed_driver", lambda: driver)
+    monkeypatch.setattr(operands, "_several_gpus", lambda: True)
+    arrays, array = ct.operands("norm"), Told("float32", 8, at=4096)
+    if refused:
+        with pytest.raises(ValueError, match=rf"norm: x .*GPU {there}.*GPU {here}"):
+            arrays.read("x", array, "float32")
+    else:
+        arrays.read("x", array, "float32")
+        arrays.read("none", Told("float32", 0, at=0), "float32")
 
 
 def test_arrays_without_elements_are_taken():
