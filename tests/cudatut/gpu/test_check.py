@@ -316,3 +316,14 @@ def test_an_error_of_zones_names_two_places_in_one_line():
     assert error.brief == "check sum: a kernel wrote outside its arrays: a lies there; b too"
     assert str(error).splitlines()[1:] == ["  a lies there", "  b too", "  c besides"]
     assert check.outside(["a"]).brief == "a kernel wrote outside its arrays: a"
+
+
+def test_one_number_may_be_expected_of_one_element(shown):
+    """Whatever the shape of the output; of several elements each has its own."""
+    ct.check(np.array([3.0]), 3.0)
+    ct.check(np.array([[7]]), 7)
+    assert [one.n for one in shown] == [1, 1]
+    with pytest.raises(CheckError, match="1 of 1 elements are wrong"):
+        ct.check(np.array([3.0]), 4.0)
+    with pytest.raises(CheckError, match=r"has shape \(2,\), the reference \(\)"):
+        ct.check(np.array([3.0, 3.0]), 3.0)
