@@ -15,6 +15,31 @@ def test_no_gpu_says_what_was_looked_for(monkeypatch):
         device.activate.__wrapped__()
 
 
+def test_without_pycuda_a_gpu_is_of_no_use(monkeypatch):
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device.tool, "running", lambda: None)
+    monkeypatch.setitem(sys.modules, "pycuda.autoprimaryctx", None)
+    with pytest.raises(ct.NoGpuError, match="PyCUDA"):
+        device.activate.__wrapped__()
+
+
+def test_a_driver_that_does_not_count_shows_no_gpu(monkeypatch):
+    driver = SimpleNamespace(cuInit=lambda flags: 0, cuDeviceGetCount=lambda count: 3)
+    monkeypatch.setattr(device, "installed_driver", lambda: driver)
+    assert device.gpu_count() == 0 and device.why_no_gpu() is not None
+
+
+@pytest.mark.parametrize(("arch", "able"), [("sm_80", True), ("sm_90a", True), ("sm_100", False)])
+def test_a_program_stops_on_a_gpu_that_cannot_run_it(monkeypatch, arch, able):
+    gpu = SimpleNamespace(compute_capability=(9, 0), name="NVIDIA Test", arch="sm_90")
+    monkeypatch.setattr(device, "device", lambda: gpu)
+    if able:
+        device.require(arch)
+    else:
+        with pytest.raises(ct.UnsupportedGpuError, match="sm_100.*NVIDIA Test.*sm_90"):
+            device.require(arch)
+
+
 @pytest.mark.parametrize(
     ("running", "waits_without_a_core"),
     [(None, False), ("ncu", False), ("memcheck", True), ("racecheck", True)],
@@ -189,8 +214,10 @@ def test_the_version_of_the_kernels_driver(monkeypatch, init, asked, said):
             text.value = b"580.159.04"
             return asked
 
-    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: Nvml())
+    asked_for = []
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: asked_for.append(name) or Nvml())
     assert device._kernel_driver_version() == said
+    assert asked_for == ["nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"]
 
     def missing(name):
         raise OSError(name)

@@ -1,5 +1,6 @@
 """Kernels as far as they go without a GPU."""
 
+import hashlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -260,3 +261,88 @@ def test_arguments_lie_where_the_driver_says(monkeypatch):
     asked = object.__new__(kernel.Kernel)
     asked._cubin, asked._symbol, asked.parameters = b"", "k", [None] * 3
     assert asked._offsets == [0, 128, 192]
+
+
+def test_a_kernel_whose_parameters_nobody_knows_gets_what_it_is_given(launched):
+    launched.parameters = None
+    given = ("x", 3)
+    assert launched._convert(given) == ["x", 3]
+
+
+def test_a_handle_of_pycudas_takes_the_place_of_a_pointer():
+    handle = object()
+    gap, number = kernel.placed([handle, np.int32(2)], [0, 12])[1:]
+    assert (gap.itemsize, number) == (4, 2)
+
+
+def test_what_the_driver_says_of_no_occupancy_is_told(launched, monkeypatch):
+    driver = SimpleNamespace(cuOccupancyMaxActiveBlocksPerMultiprocessor=lambda *given: 98)
+    launched._cubin, launched._symbol = b"", "k"
+    monkeypatch.setattr(kernel, "installed_driver", lambda: driver)
+    monkeypatch.setattr(kernel, "_driver_function", lambda cubin, symbol: "function")
+    monkeypatch.setattr(kernel, "device", lambda: SimpleNamespace(warp_size=32))
+    with pytest.raises(ct.LaunchError, match="k.*98"):
+        launched.resources(256)
+
+
+@pytest.mark.parametrize("statuses", [(0, 0), (200, 0), (0, 500)])
+def test_a_kernel_is_loaded_once_more_for_the_driver(monkeypatch, statuses):
+    """Its code as a module, then the function of its name in that."""
+
+    def load(module, cubin):
+        assert cubin == b"code"
+        module._obj.value = 77
+        return statuses[0]
+
+    def function(found, module, name):
+        assert (module.value, name) == (77, b"_Z1kv")
+        found._obj.value = 99
+        return statuses[1]
+
+    driver = SimpleNamespace(cuModuleLoadData=load, cuModuleGetFunction=function)
+    monkeypatch.setattr(kernel, "installed_driver", lambda: driver)
+    load_again = kernel._driver_function.__wrapped__
+    if any(statuses):
+        with pytest.raises(ct.LaunchError, match=f"_Z1kv.*{max(statuses)}"):
+            load_again(b"code", "_Z1kv")
+    else:
+        assert load_again(b"code", "_Z1kv").value == 99
+
+
+@pytest.fixture
+def told(book, monkeypatch):
+    """What a recording is told of the kernels that are made, none of which is compiled: (files, facts)."""
+    found = []
+    book.file("a/k.cu", '#include "parts.cuh"\n__global__ void k() {}\n')
+    book.file("a/parts.cuh", "#define N 1\n")
+    monkeypatch.setattr(kernel, "_compile", lambda *given: b"code")
+    monkeypatch.setattr(kernel.instances, "find_symbol", lambda cubin, source, name, label: "k")
+    monkeypatch.setattr(kernel.code, "digest", lambda cubin, symbol: f"of {cubin} {symbol}")
+    monkeypatch.setattr(kernel, "device", lambda: SimpleNamespace(arch="sm_90"))
+    monkeypatch.setattr(kernel.ran, "following", lambda: True)
+    monkeypatch.setattr(kernel.ran, "text", lambda path: found.append(path.name))
+    monkeypatch.setattr(
+        kernel.ran,
+        "kernel",
+        lambda files, **facts: found.append((sorted(one.name for one in files), facts)),
+    )
+    return found
+
+
+def test_a_recording_is_told_of_a_kernel_in_a_file(told, book):
+    made = kernel.Kernel("a/k.cu", "k", {"N": 3}, [f"-I{book.root}/b"], load=False)
+    facts = {"file": "a/k.cu", "name": "k", "defines": ["N=3"], "options": ["-Iexamples/b"]}
+    facts |= {"arch": "sm_90", "code": "of b'code' k"}
+    assert told == [(["k.cu", "parts.cuh"], facts)]
+    assert "__global__" in made.source and told[1:] == ["k.cu"], "whoever asks may see comments"
+
+
+def test_a_recording_is_told_of_a_kernel_in_a_string(told):
+    """By its hash, and by what it includes; under a name that stands for no file."""
+    text = '#include "a/parts.cuh"\n__global__ void k() {}\n'
+    made = kernel.Kernel(text, "k", arch="sm_80", load=False)
+    ((files, facts),) = told
+    assert (files, facts["includes"]) == (["parts.cuh"], ["a/parts.cuh"])
+    assert (facts["arch"], facts["text"]) == ("sm_80", hashlib.sha256(text.encode()).hexdigest())
+    assert "file" not in facts and made.label == "inline.cu" and made.source == text
+    assert len(told) == 1

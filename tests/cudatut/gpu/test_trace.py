@@ -384,3 +384,16 @@ def test_as_a_program_it_runs(tmp_path):
         str(tmp_path / "no.py"),
     ]
     assert subprocess.run(command, capture_output=True).returncode != 0
+
+
+def test_copies_are_called_by_their_ends():
+    """CUpti_ActivityMemcpyKind in cupti_activity.h, from 1 on; A is a CUDA array, P another GPU."""
+    ends = ["HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"]
+    assert dict(enumerate(ends, 1)) == trace._COPIES
+
+
+def test_work_that_ends_before_it_begins_is_left_out():
+    """CUPTI gives it an end of 0; one before its start is none either."""
+    kernels = [(10, 0, 1, "k"), (0, 0, 2, "k"), (10, 5, 3, "k"), (10, 10, 4, "k")]
+    works, calls = trace.read([(trace.cupti.KERNEL, one) for one in kernels], None)
+    assert [(one.start, one.end) for one in works] == [(10, 10)] and calls == []

@@ -363,3 +363,83 @@ def test_what_nvcc_says_of_cub_is_told(monkeypatch, tmp_path):
         vendor.compile_cub()
     vendor.compile_cub.cache_clear()
     assert not [*(tmp_path / "cache").iterdir()]  # nothing half made is left
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("#define CUB_VERSION 300102  // 100000 major\n", "3.1.2"),
+        ("#define CUB_VERSION 201700\n", "2.17.0"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_version_of_the_cub_that_was_measured(monkeypatch, tmp_path, text, version):
+    """As its header beside nvcc says it; of a CUB that nobody called, none."""
+    header = tmp_path / "include/cccl/cub/version.cuh"
+    header.parent.mkdir(parents=True)
+    if text is not None:
+        header.write_text(text)
+    compiled = SimpleNamespace(currsize=1)
+    monkeypatch.setattr(vendor, "find_nvcc", lambda: tmp_path / "bin/nvcc")
+    monkeypatch.setattr(vendor, "compile_cub", SimpleNamespace(cache_info=lambda: compiled))
+    assert vendor.cub_version() == version
+    compiled.currsize = 0
+    assert vendor.cub_version() is None
+
+
+class Numbers:
+    """CuPy's arrays, as far as they are compiled for."""
+
+    def __init__(self, done, count, dtype):
+        self.done, self.count, self.dtype = done, count, dtype
+
+    def astype(self, dtype):
+        return Numbers(self.done, self.count, dtype)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_the_contests_ask_for_is_compiled_ahead(monkeypatch, there):
+    done = []
+    cupy = SimpleNamespace(
+        zeros=lambda count, dtype: Numbers(done, count, dtype),
+        bincount=lambda x, minlength: done.append(("bincount", x.count, x.dtype, minlength)),
+        add=lambda x, y: done.append(("add", x.count, x.dtype, y.dtype)),
+    )
+    monkeypatch.setattr(vendor, "compile_cub", lambda: done.append("cub"))
+    monkeypatch.setattr(vendor, "cupy", lambda: cupy if there else None)
+    vendor.compile_ahead()
+    # Of fewer than 2048 elements CuPy would make another kernel.
+    of_cupy = [("bincount", 4096, "uint8", 256), ("add", 4096, "float32", "float32")]
+    assert done == ["cub", *(of_cupy if there else [])]
+
+
+def test_a_sum_of_pytorch_is_in_the_type_of_its_elements(no_cache):
+    probes = []
+    number = SimpleNamespace(item=lambda: probes.append("item"))
+    torch = SimpleNamespace(
+        zeros=lambda count, device: SimpleNamespace(sum=lambda: number),
+        as_tensor=lambda x, device: SimpleNamespace(held=x, dtype="int32", device=device),
+        sum=lambda tensor, dtype: (tensor.held, tensor.device, dtype),
+    )
+    no_cache.setitem(sys.modules, "torch", torch)
+    assert vendor.torch_sum("x")() == ("x", "cuda", "int32")
+    assert vendor.torch_sum("x").vendor is True and probes == ["item"]
+
+
+@pytest.mark.parametrize(
+    ("running", "profiled", "runs"),
+    [(None, False, True), ("memcheck", False, False), ("memcheck", True, False), ("ncu", False, False), ("ncu", True, True)],
+)  # fmt: skip
+def test_under_a_tool_a_rival_runs_only_where_a_profiler_wants_it(
+    no_cache, running, profiled, runs
+):
+    no_cache.setattr(tool, "running", lambda: running)
+    found = vendor._rival(lambda x: f"of {x}")("x", profiled=profiled)
+    assert found == ("of x" if runs else None)
+
+
+def test_whether_cupy_is_there_to_be_imported(monkeypatch):
+    for found in (None, "a spec"):
+        monkeypatch.setattr(vendor.importlib.util, "find_spec", {"cupy": found}.get)
+        assert vendor.installed() is (found is not None)
