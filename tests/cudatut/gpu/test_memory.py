@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cudatut.errors import NoGpuError
 from cudatut.gpu import memory
 
 
@@ -48,10 +49,12 @@ class Driver:
         return types.SimpleNamespace(synchronize=lambda: self.waited.append("stream"))
 
     def memset_d8_async(self, address, byte, count, stream):
+        self.waited.append("fill")
         self.memset_d8(address, byte, count)
 
     def memcpy_htod_async(self, address, host, stream):
         assert host.flags.c_contiguous
+        self.waited.append("copy")
         ctypes.memmove(int(address), host.ctypes.data, host.nbytes)
 
     def memcpy_dtoh(self, host, address):
@@ -148,10 +151,13 @@ def test_a_new_array_is_poison_and_can_be_poisoned_again(driver):
 
 def test_what_fills_a_new_array_has_ended_before_anybody_gets_it(driver):
     """A kernel on a stream that waits for no other may be next."""
-    for make in (lambda: memory.empty(5, "int16"), lambda: memory.to_device(np.arange(3))):
+    for how, make in (
+        ("fill", lambda: memory.empty(5, "int16")),
+        ("copy", lambda: memory.to_device(np.arange(3))),
+    ):
         driver.waited.clear()
         kept = make()
-        assert driver.waited and driver.waited[-1] == "stream", kept
+        assert driver.waited[-2:] == [how, "stream"], kept
 
 
 def test_poison_waits_for_what_was_launched_and_is_there_before_the_next_launch(
@@ -161,7 +167,25 @@ def test_poison_waits_for_what_was_launched_and_is_there_before_the_next_launch(
     monkeypatch.setattr(memory, "synchronize", lambda: driver.waited.append("context"))
     driver.waited.clear()
     memory.poison(array)
-    assert driver.waited == ["context", "stream"]
+    assert driver.waited == ["context", "fill", "stream"]
+
+
+def test_without_a_gpu_an_array_says_so_before_pycuda_is_asked(driver, monkeypatch):
+    def missing():
+        raise NoGpuError("no driver")
+
+    monkeypatch.setattr(memory, "activate", missing)
+    monkeypatch.setitem(sys.modules, "pycuda.gpuarray", None)
+    for make in (lambda: memory.empty(5, "int16"), lambda: memory.to_device(np.arange(3))):
+        with pytest.raises(NoGpuError, match="no driver"):
+            make()
+
+
+def test_random_data_are_the_same_in_every_run():
+    for seed in (0, 7):
+        drawn = memory.rng(seed).integers(1 << 30, size=4)
+        assert np.array_equal(drawn, np.random.default_rng(seed).integers(1 << 30, size=4))
+    assert memory.rng().integers(1 << 30) == memory.rng(0).integers(1 << 30)
 
 
 def test_a_view_has_the_poison_of_the_array_that_it_shows(driver):
