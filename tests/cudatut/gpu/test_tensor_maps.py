@@ -96,3 +96,32 @@ def test_a_map_that_the_driver_refuses(driver):
     driver.status = 1
     with pytest.raises(CudatutError, match=r"shape \(8, 4\) with box \(2, 4\) \(error 1\)"):
         ct.tensor_map(OnGpu((8, 4)), (2, 4))
+
+
+@pytest.mark.parametrize(("swizzle", "number"), [(None, 0), (32, 1), (64, 2), (128, 3)])
+def test_a_row_may_be_as_long_as_its_swizzle(driver, swizzle, number):
+    """CU_TENSOR_MAP_SWIZZLE_NONE, _32B, _64B and _128B in cuda.h; none of them interleaves."""
+    ct.tensor_map(OnGpu((8, 64)), (8, (swizzle or 128) // 4), swizzle)
+    assert driver.asked[-4:] == [0, number, 2, 0]
+    if swizzle:
+        with pytest.raises(ValueError, match=f"has {swizzle + 16} bytes"):
+            ct.tensor_map(OnGpu((8, 64)), (8, swizzle // 4 + 4), swizzle)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        ("uint8", 0), ("uint16", 1), ("uint32", 2), ("int32", 3), ("uint64", 4), ("int64", 5),
+        ("float16", 6), ("float32", 7), ("float64", 8),
+    ],
+)  # fmt: skip
+def test_each_type_has_its_number_in_cuda_h(driver, dtype, number):
+    ct.tensor_map(OnGpu((8, 64), dtype), (8, 16))
+    assert driver.asked[0] == number
+
+
+def test_before_hopper_there_is_no_tma(driver, monkeypatch):
+    gpu = SimpleNamespace(compute_capability=(8, 9), name="NVIDIA Test", arch="sm_89")
+    monkeypatch.setattr(device, "device", lambda: gpu)
+    with pytest.raises(ct.UnsupportedGpuError, match="NVIDIA Test.*sm_89"):
+        ct.tensor_map(OnGpu((8, 64)), (8, 16))
