@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -415,3 +417,27 @@ def test_an_option_may_hold_an_equals_sign(tmp_path):
     (tmp_path / "mine.cu").write_text("// @rung kernel=k<a==2> block=256 said=a=b\n")
     rung = ladder.read_rung(tmp_path / "mine.cu")
     assert rung.kernel == "k<a==2>" and rung.options == {"block": "256", "said": "a=b"}
+
+
+def test_the_profiler_watches_one_launch_of_the_readers_kernel(monkeypatch):
+    """Of the contest's instance, by a script that solves it once."""
+    asked, launched = [], []
+    rung = ladder.Rung("mine", "/a/mine's.cu", "k")
+
+    def profile(script, kernel, metrics):
+        asked.append((Path(script).read_text(), kernel, metrics))
+        return "counters"
+
+    monkeypatch.setattr(trial, "profile", profile)
+    assert trial._counters("reduction", rung) == "counters"
+    ((script, kernel, metrics),) = asked
+    assert kernel == "k" and metrics == list(trial._COUNTERS.values())
+
+    def problem(**instance):
+        return SimpleNamespace(launcher=lambda rung: lambda: launched.append((rung, instance)))
+
+    climbed = SimpleNamespace(problem=problem, contest={"n": 1000})
+    monkeypatch.setattr(trial, "load_ladder", {"reduction": climbed}.__getitem__)
+    monkeypatch.setattr(trial, "_readers_rung", lambda name, file: (name, file))
+    exec(script, {})
+    assert launched == [(("reduction", "/a/mine's.cu"), {"n": 1000})]
