@@ -175,6 +175,17 @@ def test_cuda_that_means_something_else(one, other):
     assert not same("x.cu", one, other)
 
 
+def test_the_tokens_of_a_source_are_those_that_recordings_have_hashed():
+    """Other ones, for the same text, would make every recording stale."""
+    text = '#include "x.cuh"\n#define N 3\n#define F(a) a\nint n; // one\n// @rung  20 block=256\n'
+    assert cuda(text).split("\0") == [
+        *("#", "include", '"x.cuh"', ""),
+        *("#define-object", "#", "define", "N", "3", ""),
+        *("#define-function", "#", "define", "F", "(", "a", ")", "a", ""),
+        *("int", "n", ";", "// @rung 20 block=256"),
+    ]
+
+
 def test_where_a_macro_makes_strings_only_blanks_between_tokens_count():
     one = "#define S(x) #x\nS(a + b)\n  int c;"
     assert same("x.cu", one, "#define S(x)   #x // z\nS(a  /* y */ +\n b)\nint c; // d")

@@ -15,6 +15,18 @@ def test_no_gpu_says_what_was_looked_for(monkeypatch):
         device.activate.__wrapped__()
 
 
+def test_the_driver_is_a_library_or_not_there(monkeypatch):
+    libraries = {device.DRIVER_LIBRARY: "the library"}
+    monkeypatch.setattr(device.ctypes, "CDLL", libraries.__getitem__)
+    assert device.installed_driver.__wrapped__() == "the library"
+
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(device.ctypes, "CDLL", missing)
+    assert device.installed_driver.__wrapped__() is None
+
+
 def test_without_pycuda_a_gpu_is_of_no_use(monkeypatch):
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device.tool, "running", lambda: None)
