@@ -104,7 +104,8 @@ def test_of_a_small_memory_the_bandwidth_takes_an_eighth_in_whole_pieces(clock):
 def test_the_rate_of_fmas_counts_two_operations_each(clock):
     clock["fma_probe"] = 1000.0
     found = limits.fma.__wrapped__()
-    (out, _, _, steps), grid, block = clock["given"]["fma_probe"]
+    (out, factor, more, steps), grid, block = clock["given"]["fma_probe"]
+    assert 0 < factor < 1 and factor + more == 1, "x * factor + more stays a usual number"
     assert (out.size, out.dtype) == (grid * block, "float32"), "each thread writes its own"
     chains = limits._FMA_CHAINS
     assert found == pytest.approx(2 * steps * chains * grid * block / 1000e-6 / 1e12)

@@ -349,20 +349,20 @@ def test_sums_and_histograms_are_cubs(monkeypatch):
 def test_what_nvcc_says_of_cub_is_told(monkeypatch, tmp_path):
     import platformdirs
 
-    nvcc = tmp_path / "nvcc"
+    nvcc, cache = tmp_path / "nvcc", tmp_path / "of a user" / "cache"  # neither is there yet
     nvcc.write_text("#!/bin/sh\necho 'cub: no such header' >&2\nexit 1\n")
     nvcc.chmod(0o755)
     monkeypatch.setattr(vendor, "find_nvcc", lambda: nvcc)
     monkeypatch.setattr(vendor, "nvcc_version", lambda path: "13.0.88")
     monkeypatch.setattr(vendor, "device", lambda: SimpleNamespace(arch="sm_90"))
-    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_: str(tmp_path / "cache"))
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_: str(cache))
     vendor.compile_cub.cache_clear()
     with pytest.raises(
         KernelCompileError, match=r"nvcc refused vendor_cub.cu: cub: no such header$"
     ):
         vendor.compile_cub()
     vendor.compile_cub.cache_clear()
-    assert not [*(tmp_path / "cache").iterdir()]  # nothing half made is left
+    assert not [*cache.iterdir()]  # nothing half made is left
 
 
 @pytest.mark.parametrize(
