@@ -249,6 +249,15 @@ def test_what_a_sanitizer_finds_is_said_and_kept_at_once(book, ran):
     assert not any("found" in what for n, what in enumerate(said) if n != at)
 
 
+def test_what_is_recorded_now_has_not_failed(book, ran):
+    """Its own reason is forgotten, and no other's."""
+    book.example("a/add")
+    for name in ("a/add", "a/other"):
+        failures.keep(name, "it failed before")
+    assert results("a/add")["a/add"].status == "recorded"
+    assert failures.names() == ["a/other"]
+
+
 def test_a_report_is_kept_as_far_as_a_page_has_room():
     """Of a long one the first lines that say something."""
     log = "=========\n\n" + "\n".join(f"========= line {n}" for n in range(30))
