@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -117,6 +118,7 @@ def test_uncommitted_changes_are_told_in_words(lang, line, words):
 
 def test_a_copy_without_git_says_so():
     assert lines(certificate_html([recording(commit="unknown")], "en"))["Commit"] == "unknown"
+    assert "Commit" not in lines(certificate_html([recording(commit="")], "en"))
 
 
 RESTAMPED = [
@@ -162,6 +164,8 @@ def test_files_that_went_into_a_folder_together_name_it_once():
         "a/two.cu": "a/b/two.cu",
         "a/x.py": "a/b/chapter.py",
         "a/y.cu": "c/y.cu",
+        "a/deep/three.cu": "d/three.cu",
+        "a/deep/four.cu": "d/four.cu",
     }
     files = {
         old: {"ground": "moved", "was": "1", "now": "1", "as": new} for old, new in moved.items()
@@ -170,6 +174,7 @@ def test_files_that_went_into_a_folder_together_name_it_once():
     told = [plain(one) for one in re.findall(r"<li>(.*?)</li>", html)]
     assert [one.partition(": ")[2] for one in told] == [
         "a/one.cu , a/two.cu → a/b/",
+        "a/deep/three.cu , a/deep/four.cu → d/",
         "a/x.py → a/b/chapter.py , a/y.cu → c/y.cu",
     ]
 
@@ -240,6 +245,18 @@ def test_contests_and_rivals_are_called_as_on_their_page(monkeypatch):
     chinese = lambda result, lang: {**result, "name": "大矩阵"}  # noqa: E731
     monkeypatch.setattr(module, "localized", chinese)
     assert "大矩阵：" in certificate_html([recording(contest("large", cuBLAS=["k"]))], "zh")
+    made = recording(launched={"library": ["k"]})
+    monkeypatch.setattr(module, "labels", lambda: SimpleNamespace(chinese=lambda rival: "程序库"))
+    for lang, rival in (("en", "library k"), ("zh", "程序库 k")):
+        assert plain(certificate_html([made], lang)).count(rival) == 1
+
+
+def test_results_that_are_no_contest_launch_no_rivals():
+    check = {"kind": "check", "name": "add", "passed": True}
+    cell = Cell("check", "code", "", [{"output_type": "display_data", "data": {MIME: check}}], True)
+    made = recording(cell, contest("4096"), contest("8192", cuBLAS=["sm90_gemm"]))
+    shown = lines(certificate_html([made], "en"))
+    assert shown["Their kernels"] == "in all: 1 cuBLAS 8192: sm90_gemm"
 
 
 def test_an_older_recording_lacks_these_lines():
