@@ -159,3 +159,151 @@ def test_number(value, shown):
 )
 def test_percent(fraction, shown):
     assert percent(fraction) == shown
+
+
+# --- small drawings, to a tenth of a pixel -------------------------------------------------------
+
+
+def drawn(svg):
+    """Each element of a chart: its kind, its attributes' values, its words."""
+    found = []
+    for element in parse(svg).iter():
+        kind = element.tag.rpartition("}")[2]
+        if kind in ("path", "text", "rect", "line"):
+            words = [element.text] if element.text else []
+            found.append(" ".join([kind, *element.attrib.values(), *words]))
+    return found
+
+
+def test_a_chart_of_rates():
+    rows = [row("grid-stride", 1500.0), row("CUB", 2400.0, vendor=True, spread=0)]
+    svg = benchmark_svg(bench(rows), "en")
+    assert [one for one in drawn(svg) if not one.startswith("path hatch")] == [
+        "path grid M99.4 30V98M253.4 30V98M407.4 30V98M561.5 30V98",
+        "text 99.4 114 muted 12 0",
+        "text 253.4 114 muted 12 1,000",
+        "text 407.4 114 muted 12 2,000",
+        "text 561.5 114 muted 12 3,000",
+        "text 330.4 132 muted 12 GB/s",
+        "text 89.4 52 grid-stride",
+        "text 89.4 86 CUB (vendor)",
+        "rect 99.4 38 231.1 18 bar",
+        "path whisker M309.4 42v10m0-5H356.1m0-5v10",
+        "text 364 51.5 1,500 GB/s, 50%",
+        "rect 99.4 72 369.7 18 bar vendor",  # p20 and p80 are one: no whisker
+        "text 569 85.5 2,400 GB/s, 80%",
+        "line 99.4 28 99.4 98 axis",
+        "line 561.5 22 561.5 98 limit dash",
+        "text 561.5 14 limit 13 measured limit 3,000 GB/s",
+        "text 99.4 154 muted start 12 hatched bar = the vendor's library; line at a bar's end = p20 to p80",
+    ]
+    root = parse(svg)
+    assert (root.get("width"), root.get("height")) == ("680", "162")
+    groups = [one.attrib for one in root.iter("g")]
+    assert groups == [{"text-anchor": "end"}, {"text-anchor": "start", "font-size": "13"}]
+
+
+def test_a_chart_of_times():
+    long = "a rung with quite a long name, unrolled eight times"
+    timed = [row("a", None, median=2.0), row(long, None, median=900.0)]
+    assert drawn(benchmark_svg(bench(timed, unit="us", peak=3.0), "en")) == [
+        "path grid M223.7 8V76M357.3 8V76M490.9 8V76",
+        "text 223.7 92 muted 12 1",
+        "text 357.3 92 muted 12 10",
+        "text 490.9 92 muted 12 100",
+        "text 423.8 110 muted 12 µs per call, logarithmic axis, shorter is faster",
+        "text 213.7 30 a",
+        "text 213.7 56.5 a rung with quite a long name,",
+        "text 213.7 71.5 unrolled eight times",
+        "rect 223.7 16 40.2 18 bar",
+        "path whisker M257.8 20v10m0-5H269.4m0-5v10",
+        "text 277 29.5 2 µs",
+        "rect 223.7 50 394.7 18 bar",
+        "path whisker M612.2 54v10m0-5H623.9m0-5v10",
+        "text 632 63.5 900 µs",
+        "line 223.7 6 223.7 76 axis",
+        "text 223.7 132 muted start 12 line at a bar's end = p20 to p80",
+    ]
+
+
+def test_one_row_without_a_rate_makes_it_a_chart_of_times():
+    svg = benchmark_svg(bench([row("a", 1500.0, median=2.0), row("b", None, median=4.0)]), "en")
+    assert "µs per call, shorter is faster" in words(svg) and "limit" not in svg.partition(">")[2]
+
+
+@pytest.mark.parametrize(
+    ("value", "peak", "x"),
+    [(3000.0, 40.0, "68.6"), (9.0, 3e6, "588.1")],
+)
+def test_the_words_of_a_limit_near_an_edge_stay_inside(value, peak, x):
+    svg = benchmark_svg(bench([row("a", value, peak=None)], unit="x", peak=peak), "en")
+    (text,) = [one for one in parse(svg).iter("text") if "limit" in (one.text or "")]
+    assert text.get("x") == x
+
+
+@pytest.mark.parametrize(
+    ("box", "path"),
+    [
+        # wider than high, as most bars are; narrower; and too small for a line
+        ((2, 3, 12, 6), "M2.0 3.0m5 0l-5 5m10 -5l-6 6m8 -3l-3 3"),
+        ((0, 0, 4, 11), "M0.0 0.0m4 1l-4 4m4 1l-4 4m4 1l0 0"),
+        ((0, 0, 2, 2), "M0.0 0.0"),
+    ],
+)
+def test_slanted_lines_fill_a_box_and_do_not_leave_it(box, path):
+    assert charts._hatch(*box, gap=5) == f'<path class="hatch" d="{path}"/>'
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log", "parts", "found"),
+    [
+        (0.0, 3000.0, False, 4, [0, 1000, 2000, 3000]),
+        (0.0, 8.0, False, 4, [0, 2, 4, 6, 8]),
+        (0.0, 10.0, False, 4, [0, 2.5, 5, 7.5, 10]),
+        (0.0, 20.0, False, 4, [0, 5, 10, 15, 20]),
+        (3.0, 4.1, False, 4, [3.0, 3.5, 4.0]),
+        (0.0, 36.0, False, 4, [0, 10, 20, 30]),
+        (1.0, 900.0, True, 4, [1, 10, 100]),
+        (0.1, 1e6, True, 4, [0.1, 10, 1000, 1e5]),  # eight decades: every other one
+        (1.0, 1e6, True, 4, [1, 10, 100, 1e3, 1e4, 1e5, 1e6]),
+    ],
+)
+def test_ticks(low, high, log, parts, found):
+    assert charts.ticks(low, high, log, parts) == pytest.approx(found)
+
+
+def test_a_scale_of_one_value_only():
+    assert charts.scale(5.0, 5.0, 10.0, 20.0, log=False)(5.0) == 10.0
+    assert charts.scale(1.0, 100.0, 10.0, 30.0, log=True)(10.0) == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(99.94, "99.9"), (99.95, "100"), (-2713.4, "-2,713"), (1.0, "1"), (0.5, "0.500"), (12, "12")],
+)
+def test_whole_numbers_and_three_digits(value, shown):
+    assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("fraction", "shown"), [(0.00949, "0.95%"), (0.0095, "0.9%"), (0.0949, "9.5%"), (0.095, "10%")]
+)
+def test_where_a_percentage_gets_and_loses_its_decimals(fraction, shown):
+    assert percent(fraction) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "shown"),
+    [("time", "us", "time (µs)"), ("GB/s", "GB/s", "GB/s"), ("n", None, "n"), ("n", "", "n")],
+)
+def test_a_column_says_its_unit_unless_that_is_its_name(name, unit, shown):
+    assert charts.with_unit({"name": name, "unit": unit}, "en") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor", "shown"),
+    [("CUB", True, "CUB (vendor)"), ("CUB", False, "CUB"), ("vendor", True, "vendor")],
+)
+def test_a_row_of_the_vendor_says_so_once(name, vendor, shown):
+    with locale.using("en"):
+        assert charts.row_name({"name": name, "vendor": vendor}) == shown
