@@ -231,7 +231,8 @@ def _mark(values: list[str], gpu: str) -> str:
 
 def said(value: float) -> str:
     """A value as a reader is told it."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    # From 999.5 on three digits would be 1e+03.
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 # --- rules ---------------------------------------------------------------------------------------

@@ -226,6 +226,18 @@ def test_a_chart_of_times():
     ]
 
 
+def test_a_name_as_wide_as_its_column_stays_on_one_line(monkeypatch):
+    monkeypatch.setattr(charts, "text_width", len)
+    first, second, third = "a" * 109, "b" * 110, "c" * 111
+    assert charts._lines(f"{first} {second} {third}") == [f"{first} {second}", third]
+    assert charts._lines(f"{second} {second}") == [second, second]
+
+
+def test_a_logarithmic_axis_begins_well_below_the_least_value():
+    rows = [row("a", 12.0, spread=0), row("b", 9000.0, spread=0)]
+    assert words(benchmark_svg(bench(rows, peak=None), "en"))[:4] == ["1", "10", "100", "1,000"]
+
+
 def test_one_row_without_a_rate_makes_it_a_chart_of_times():
     svg = benchmark_svg(bench([row("a", 1500.0, median=2.0), row("b", None, median=4.0)]), "en")
     assert "µs per call, shorter is faster" in words(svg) and "limit" not in svg.partition(">")[2]

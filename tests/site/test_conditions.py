@@ -10,6 +10,7 @@ from cudatut import recording
 from cudatut.errors import CudatutError
 from cudatut.site import comparing, conditions, contents, references, state
 from cudatut.site.conditions import BadConditionError, Condition
+from cudatut.site.missing import MissingOutputError
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = 'start/x#bench["fast"].median_us'
@@ -74,6 +75,8 @@ def test_a_condition_is_an_expression_within_bounds(said, bounds):
         f"{FAST} < 3 < 4",
         f"1 < 2 < {FAST}",
         f"1 < {FAST} < 2 < 3",
+        f"0.5 < {FAST} < x",
+        f"x < {FAST} < 0.5",
         f"{FAST} == 1",
         f"{FAST} < 1e3",
         "",
@@ -98,6 +101,9 @@ def test_bounds_include_what_their_sign_says():
         (((">", 1.0),), 13, False),
         (((">=", 0.95), ("<=", 1.05)), 1, False),  # half of it
         (((">", 0.5),), 0.8, False),
+        (((">", 0.9),), 1.9, False),  # the sides exchanged, and exactly so
+        ((("<", 2.5),), 1.3, False),  # twice of it
+        ((("<", 2.5),), 1.2, True),
         (((">", 0.01),), 1.2, True),
         (((">=", 0.1), ("<=", 10)), 1.2, True),
         (((">=", 0.0),), 0, True),
@@ -169,12 +175,8 @@ def test_of_several_conditions_each_value_is_said_that_does_not_fit(page):
 
 
 def test_large_values_are_told_whole():
-    assert [conditions.said(value) for value in (0.9349, 12.34, 999.4, 12345.6)] == [
-        "0.935",
-        "12.3",
-        "999",
-        "12,346",
-    ]
+    shown = {0.9349: "0.935", 12.34: "12.3", 999.4: "999", 999.5: "1,000", -12345.6: "-12,346"}
+    assert {value: conditions.said(value) for value in shown} == shown
 
 
 def test_what_compares_nothing_that_was_measured_says_why(page):
@@ -188,6 +190,39 @@ def test_a_name_that_is_not_there_is_reported(page):
         problem
         == "line 1: {{ holds b }}: docs/conditions/start/one.yml has no condition of this name"
     )
+
+
+def test_a_word_is_nothing_to_compare(page):
+    _, (problem,) = page(
+        "a: start/x#bench.unit > 1", "Fast{{ holds a }}.", H200=(1.0, 2.0), A10=(1.0, 2.0)
+    )
+    assert problem == "line 1: start/x#bench.unit is 'us', and no number"
+
+
+def test_what_is_wrong_with_a_recording_is_reported_as_it_is(page, monkeypatch):
+    """Once for the page: it has no line."""
+
+    def damaged(expression, record=None):
+        raise recording.UnfitRecordingError("start/x is damaged")
+
+    monkeypatch.setattr(references, "value", damaged)
+    found = page(f"a: {FAST} > 1", "\nFast{{ holds a }}.", H200=(1.0, 2.0))
+    assert found == ("\nFast.", ["start/x is damaged"])
+
+
+def test_an_output_that_this_machine_could_not_make_costs_its_condition_alone(page, monkeypatch):
+    """Of several conditions the others are looked at."""
+    given = references.value
+
+    def lacking(expression, record=None):
+        if expression == SLOW:
+            raise MissingOutputError("it raised here")
+        return given(expression, record)
+
+    monkeypatch.setattr(references, "value", lacking)
+    said = f"all: ['{SLOW} > 9', '{FAST} > 7']"
+    text, problems = page(said, "All{{ holds all }}.", mode="live", H200=(1.0, 2.0))
+    assert text == "All<span class='ct-not-so'> (not so on this GPU: 1)</span>." and not problems
 
 
 def test_code_stays_as_it_is(page):
@@ -273,12 +308,33 @@ def test_both_pages_use_all_conditions_and_no_other(tmp_path):
     (docs / "conditions").mkdir()
     (docs / "conditions" / "x.yml").write_text(f"a: {FAST} > 1\nc: {FAST} > 1\n", encoding="utf-8")
     found = [str(one) for one in conditions.findings("x.md", docs)]
-    assert len(found) == 3
-    assert any("docs/en/x.md does not use 'c'" in one for one in found)
-    assert any("docs/zh/x.md does not use 'c'" in one for one in found)
-    assert any(
-        one.startswith("docs/zh/x.md:1: 'b' is no condition of docs/conditions/x.yml")
-        for one in found
+    how = "write {{ holds NAME }} at the end of its sentence, or take it out"
+    assert found == [
+        f"docs/conditions/x.yml: docs/en/x.md does not use 'c': {how}",
+        f"docs/conditions/x.yml: docs/zh/x.md does not use 'c': {how}",
+        "docs/zh/x.md:1: 'b' is no condition of docs/conditions/x.yml: add it",
+    ]
+    (docs / "zh" / "x.md").unlink()  # which `check` tells
+    assert [str(one) for one in conditions.findings("x.md", docs)] == found[:1]
+
+
+def test_a_page_whose_conditions_cannot_be_read_and_one_that_has_none(tmp_path):
+    docs = tmp_path / "docs"
+    for name in ("en/x.md", "conditions/x.yml"):
+        (docs / name).parent.mkdir(parents=True)
+    (docs / "conditions/x.yml").write_text("- a\n", "utf-8")
+    assert [str(one) for one in conditions.findings("x.md", docs)] == [
+        "docs/conditions/x.yml: it is no list of `name: condition`"
+    ]
+    (docs / "conditions/x.yml").unlink()
+    (docs / "en/x.md").write_text("It is.\n\n`{{ holds a }}`\n\nIt is faster.\n", "utf-8")
+    code = "It is.\n\n```\n{{ holds b }}\n```\n"
+    (docs / "zh").mkdir()
+    (docs / "zh/x.md").write_text(code, "utf-8")
+    (found,) = [str(one) for one in conditions.findings("x.md", docs)[1:]]
+    assert found == (
+        "docs/en/x.md:5: this sentence compares ('faster') and has no condition: "
+        "write {{ holds NAME }} before its full stop and NAME into docs/conditions/x.yml"
     )
 
 

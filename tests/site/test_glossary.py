@@ -65,6 +65,35 @@ def test_a_wrong_entry_is_refused(tmp_path, change, said):
         load(tmp_path, WARP | change)
 
 
+def test_other_words_in_an_entry_are_right(tmp_path):
+    ordinary = WARP | {"ordinary": ["warp", "线程组"], "also": {"zh": ["线程组"]}}
+    explained = THREAD | {"explained": "start/model"}
+    assert load(tmp_path, explained, ordinary) == [explained, ordinary]
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (("Warp",), "id 'Warp' after ''"),
+        ((7,), "id 7 after ''"),
+        (("a", "a"), "id 'a' after 'a': ids are of a-z, 0-9 and -, unique and sorted"),
+        (("b", "a"), "id 'a' after 'b'"),
+    ],
+)
+def test_ids_are_in_order(tmp_path, ids, said):
+    with pytest.raises(glossary.GlossaryError, match=re.escape(said)):
+        load(tmp_path, *(THREAD | {"id": one} for one in ids))
+
+
+def test_a_glossary_that_cannot_be_read(tmp_path):
+    path = tmp_path / "glossary.yml"
+    for text in (None, b"- id: [", b"\xff"):
+        if text:
+            path.write_bytes(text)
+        with pytest.raises(glossary.GlossaryError, match=re.escape(f"{path}: ")):
+            glossary.load(path, PARTS)
+
+
 def test_a_code_word_belongs_to_one_term(tmp_path):
     with pytest.raises(glossary.GlossaryError, match="`warpSize`.*'thread'.*'warp'"):
         load(tmp_path, THREAD | {"code": ["warpSize"], "chapter": "start/model"}, WARP)
@@ -98,6 +127,37 @@ def test_the_page_names_code_and_chapter():
     assert '首次讲解：《<a href="../start/model/">模型</a>》' in chinese
 
 
+def test_the_page_line_by_line():
+    """Each term once where its languages agree; Chinese ones by pinyin, behind Latin letters."""
+    state.begin(state.State(url="glossary/"))
+    both = {"id": "z", "en": "cuBLAS", "zh": "cuBLAS", "means": {"en": "A library.", "zh": "库。"}}
+    assert glossary.markdown([FMA, both], "en", PARTS).splitlines() == [
+        "## fused multiply-add (FMA) · 融合乘加（FMA） { #fma }",
+        "",
+        "a·b + c.",
+        "",
+        "## cuBLAS { #z }",
+        "",
+        "A library.",
+    ]
+    chinese = glossary.markdown([FMA, STREAM, WARP, both], "zh", PARTS)
+    assert re.findall(r"#(\w+) }", chinese) == ["z", "stream", "fma", "warp"]
+    assert "\n`warpSize`\n\n首次讲解" in chinese
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("---\ntitle: T\nterms: {block: kv-block, page: null}\n---\n# T\n", {"block": "kv-block", "page": None}),
+        ("---\ntitle: T\n---\n", {}),
+        ("---\n# nothing yet\n---\n", {}),
+        ("# T\n\n---\nterms: {block: kv-block}\n---\n", {}),
+    ],
+)  # fmt: skip
+def test_what_words_mean_on_a_page(page, found):
+    assert glossary.meanings(page) == found
+
+
 # --- hover ------------------------------------------------------------------------------------------
 
 
@@ -128,12 +188,24 @@ def test_the_first_occurrence_is_defined():
         '<table class="ct-table"><tr><td>warp</td></tr></table>',
         '<span class="arithmatex">warp</span>',
         "<math><mtext>warp</mtext></math>",
+        "<a><a>x</a> warp</a>",
+        '<div class="ct-result"><br/>x<img src="a"> warp</div>',
+        "<H2>warp</H2>",
+        "<a title='>'>warp</a>",
     ],
 )
 def test_only_prose_is_defined(closed):
     html = hover(f'{closed}<img alt="warp"><p>One warp.</p>')
     assert html.startswith(f'{closed}<img alt="warp"><p>One <a class="ct-term"')
     assert linked(html) == [("warp", "warp")]
+
+
+def test_a_definition_is_put_behind_what_is_closed():
+    """Whatever stood there: what closes is what opened it."""
+    page = "<p><em>x</em></h2><code>a</code>{}<kbd>b</kbd></code></p>"
+    html = hover(page.format(" warp "))
+    assert linked(html) == [("warp", "warp")]
+    assert re.sub(r"</?a\b[^>]*>", "", html) == page.format(" warp ")
 
 
 def test_whole_words_only():
@@ -170,6 +242,7 @@ def test_an_ordinary_word_is_a_term_where_that_is_said_and_where_it_is_introduce
     page = "<p>The warp of a story, two warps, a bundle of threads.</p>"
     found = finder.put(page, "../glossary/", None, "start/other")
     assert linked(found) == [("warp", "bundle of threads")]
+    assert re.sub(r"</?a\b[^>]*>", "", found) == page  # no word is lost
     assert linked(finder.put(page, "../glossary/")) == [("warp", "bundle of threads")]
     assert linked(finder.put(page, "../glossary/", {"warp": "warp"})) == [("warp", "warp")]
     assert linked(finder.put(page, "../glossary/", None, "start/model")) == [("warp", "warp")]
