@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut.site import contents, glossary, lint, references, state, terms
+from cudatut.site import contents, glossary, lint, locale, references, state, terms
 
 ROOT = Path(__file__).resolve().parents[2]
 WARP = {
@@ -143,6 +143,18 @@ def test_the_page_line_by_line():
     chinese = glossary.markdown([FMA, STREAM, WARP, both], "zh", PARTS)
     assert re.findall(r"#(\w+) }", chinese) == ["z", "stream", "fma", "warp"]
     assert "\n`warpSize`\n\n首次讲解" in chinese
+
+
+def test_the_page_of_the_book_that_is_built(tmp_path):
+    """Its own glossary, in its language."""
+    (tmp_path / "glossary.yml").write_text(yaml.safe_dump([THREAD, WARP]), "utf-8")
+    state.begin(state.State("zh", tmp_path / "zh", url="glossary/"))
+    try:
+        with locale.using("zh"):
+            page = glossary.markdown(parts=PARTS)
+    finally:
+        state.begin(state.State())
+    assert re.findall(r"## (.*) {", page) == ["线程 · thread", "线程束 · warp"]
 
 
 @pytest.mark.parametrize(
