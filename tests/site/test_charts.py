@@ -238,6 +238,30 @@ def test_a_logarithmic_axis_begins_well_below_the_least_value():
     assert words(benchmark_svg(bench(rows, peak=None), "en"))[:4] == ["1", "10", "100", "1,000"]
 
 
+@pytest.fixture
+def a_pixel_a_unit(monkeypatch):
+    """Words of such widths that 0 to 512 is 512 pixels, from 128 on."""
+    monkeypatch.setattr(charts, "text_width", lambda words, size=14: 26 if size == 13 else 116)
+
+
+@pytest.mark.parametrize(("value", "x"), [(474, 610), (475, 648), (507, 648), (508, 644)])
+def test_words_that_the_line_of_the_limit_would_cross_stand_behind_it(a_pixel_a_unit, value, x):
+    """8 behind the bar, or behind the line; 4 to the left of it and 8 to the right are too near."""
+    svg = benchmark_svg(bench([row("a", float(value), spread=0)], peak=512.0), "en")
+    (note,) = [one for one in parse(svg).iter("text") if f"{value} GB/s" in one.text]
+    assert note.get("x") == str(x)
+
+
+def test_a_spread_of_a_pixel_is_drawn_and_no_less(a_pixel_a_unit):
+    rows = [row(name, None, median=256.0) for name in "ab"] + [
+        row("c", None, median=512.0, spread=0)
+    ]
+    for one, high in zip(rows, (257.0, 256.5)):
+        one |= {"p20_us": 256.0, "p80_us": high}
+    svg = benchmark_svg(bench(rows, unit="us", peak=None), "en")
+    assert re.findall('class="whisker" d="([^"]*)"', svg) == ["M384.0 20v10m0-5H385.0m0-5v10"]
+
+
 def test_one_row_without_a_rate_makes_it_a_chart_of_times():
     svg = benchmark_svg(bench([row("a", 1500.0, median=2.0), row("b", None, median=4.0)]), "en")
     assert "µs per call, shorter is faster" in words(svg) and "limit" not in svg.partition(">")[2]

@@ -120,7 +120,9 @@ def test_a_site_leaves_out_what_is_in_progress():
 
 
 def test_links_to_what_is_left_out_are_words():
-    said = "[a](draft.md#x), [b](../start/draft.md), [c](add.md), ![d](draft.md), [e](later/draft.md)"
+    said = (
+        "[a](draft.md#x), [b](../start/draft.md), [c](add.md), ![d](draft.md), [e](later/draft.md)"
+    )
     assert contents.unlink_drafts(said, "start/add.md", (PART,)) == (
         "a, b, [c](add.md), ![d](draft.md), [e](later/draft.md)"
     )
