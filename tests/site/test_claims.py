@@ -9,7 +9,7 @@ import pytest
 
 from cudatut import catalog, recording
 from cudatut.errors import CudatutError
-from cudatut.recording import UnfitRecordingError
+from cudatut.recording import Cell, Recording, UnfitRecordingError
 from cudatut.results import FORMS, MIME, RULES, VERDICTS
 from cudatut.site import claims, contents, locale
 
@@ -65,6 +65,38 @@ def test_order_is_the_books_and_then_the_cells(shown):
     chapters = [one.chapter and one.chapter.id for one in found]
     assert chapters == ["add", "add", "add", "later", None]
     assert [one.part and one.part.id for one in found] == ["start"] * 4 + [None]
+
+
+def recorded(name, *ids):
+    results = [
+        {"output_type": "display_data", "metadata": {}, "data": {MIME: one}}
+        for one in (*map(claim, ids), {"kind": "check", "name": "x"})
+    ]
+    return Recording(name, Path("x.ipynb"), {}, [Cell("bench", "code", "", results, True)])
+
+
+def test_claims_that_no_chapter_tells_stand_behind_those_of_its_part():
+    words = {"en": "x", "zh": "x"}
+    parts = tuple(
+        contents.Part(part, words, words, words, tuple(
+            contents.Chapter(part, name, words, written=True) for name in ("b", "a")
+        ))
+        for part in ("q", "p")
+    )  # fmt: skip
+    names = ("elsewhere/x", "p/free", "p/a", "q/free", "q/early", "q/a", "q/b")
+    found = claims.settled([recorded(name, name) for name in names], parts)
+    assert [one.record.name for one in found] == [
+        *("q/b", "q/a", "q/early", "q/free", "p/a", "p/free", "elsewhere/x"),
+    ]
+    assert [one.cell for one in found] == ["bench"] * 7
+    with pytest.raises(ValueError, match="used twice: a, b$"):
+        claims.settled([recorded("q/a", "b", "a", "c"), recorded("q/b", "b", "a")], parts)
+
+
+def test_a_page_without_claims():
+    with locale.using("en"):
+        html = claims.table_html([])
+    assert "0 claims" in html and "<tbody" not in html and "ct-claims__where" not in html
 
 
 def test_ids_are_unique(shown):

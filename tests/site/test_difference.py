@@ -71,6 +71,29 @@ def test_the_summary_counts_the_lines_in_both_languages(files):
         assert words(files(new).find("summary")) == "与 old.cu 相比改了什么：+1 行，−0 行"
 
 
+def test_two_lines_around_a_change_are_shown_where_nobody_says_how_many(files):
+    old = "".join(f"// {k}\n" for k in range(9))
+    shown = lines(files(old.replace("// 4", "// four"), old))
+    assert shown == ["  // 2", "  // 3", "− // 4", "+ // four", "  // 5", "  // 6"]
+
+
+def test_lines_that_stand_in_a_long_file_often_are_compared_too(files):
+    """difflib would take them for noise from two hundred lines on, and all lines for changed."""
+    old = "x\n" * 150 + "y\n" * 150
+    tree = files(old.replace("x\ny\n", "x\nz\ny\n"), old)
+    assert words(tree.find("summary")).endswith(": +1, −0 lines")
+
+
+def test_names_of_files_are_escaped(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    names = ('a"<b>.cu', 'c"&.cu')
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f"// {number}\n", "utf-8")
+    tree = ET.fromstring(difference(*names))
+    assert all(one in words(tree.find("summary")) for one in names[:1])
+    assert all(one in tree.find(".//pre/code").get("aria-label") for one in names)
+
+
 def test_region_markers_are_no_lines(files):
     new = OLD.replace("[start:kernel]", "[start:all]").replace("2 * x", "3 * x")
     new = new.replace("  int i", "  // --8<-- [start:index]\n  int i")

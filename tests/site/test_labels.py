@@ -4,11 +4,13 @@ import copy
 import dataclasses
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from cudatut import catalog, recording
+from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.results import MIME
 from cudatut.site import (
@@ -277,6 +279,47 @@ def test_what_lacks_an_entry_is_named_with_its_cell_and_file(at):
         "has no Chinese; add it to docs/labels/start_hello.yml"
     ]
     assert labels.problems("en", [record(facts)]) == []
+
+
+def test_a_whole_label_is_named_once_and_faults_of_the_files_before_it(at, folder):
+    (folder / "x.yml").write_text("time: [a]", "utf-8")
+    found = record({**RESULTS[3], "title": "sum"}, {**RESULTS[3], "title": "sum"})
+    assert labels.problems("zh", [found]) == [
+        "docs/labels/x.yml: 'time' needs text",
+        "start/hello_solutions#facts: the label 'sum' has no Chinese; "
+        "add it to docs/labels/start_hello.yml",
+    ]
+    label_files.load.cache_clear()
+
+
+def test_lines_to_fill_in(at, folder, monkeypatch, capsys):
+    """Of all examples, of those whose names begin so, and of one that has no recording nothing."""
+    facts = {**RESULTS[3], "title": 'sum of 12 "rows"', "rows": [
+        {"name": "n", "value": 12, "unit": "cycles"}, {"name": "n", "value": 1, "unit": "leaps"}]}  # fmt: skip
+    found = {"start/hello": record(facts, name="start/hello"), "llm/x": record(name="llm/x")}
+
+    def load(name):
+        if name not in found:
+            raise CudatutError(f"{name} was never recorded")
+        return found[name]
+
+    listed = [SimpleNamespace(name=name) for name in (*found, "start/none")]
+    monkeypatch.setattr(catalog, "examples", lambda drafts: listed if drafts else [])
+    monkeypatch.setattr(recording, "load", load)
+    assert labels.main([]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "# start/none was never recorded",
+        "",
+        "# docs/labels/start_hello.yml",
+        r""""sum of {} \"rows\"": ""  # start/hello#facts""",
+        '"leaps": ""  # start/hello#facts',
+    ]
+    assert labels.main(["llm/", "start/no"]) == 0
+    assert capsys.readouterr().out == "# start/none was never recorded\n"
+    (folder / "x.yml").write_text("time: [a]", "utf-8")
+    label_files.load.cache_clear()
+    assert labels.main(["llm/"]) == 1
+    assert capsys.readouterr().out == "# docs/labels/x.yml: 'time' needs text\n"
 
 
 CLAIM = RESULTS[5] | {"unit": "4 threads"}
