@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cudatut import catalog, paths
+from cudatut.catalog import ChapterFiles
 from cudatut.finding import Finding
 from cudatut.rules import examples, exercises
 from cudatut.site import contents, exercise_fence, headings, judge, lint, parity, terms, whole
@@ -49,6 +51,37 @@ def test_it_sees_what_each_rule_finds(monkeypatch):
     }
 
 
+def test_words_besides_are_told_where_they_are_the_chapters_own(monkeypatch):
+    """Its labels, its Chinese comments, its exercises, its Chinese page."""
+    for module, name in RULES:
+        monkeypatch.setattr(module, name, lambda *_, **__: [])
+    files = ChapterFiles(CHAPTER)
+    own = [files.labels, files.overlay, files.script(catalog.EXERCISES), files.page("zh")]
+    other = [files.page("en"), files.script(), ChapterFiles("start/errors").labels]
+    found = [Finding(paths.shown(path), 3, "x") for path in (*own, *other)]
+    monkeypatch.setattr(lint, "lint_words", lambda root: found)
+    assert judge.of_chapter(CHAPTER, DOCS) == found[: len(own)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_module"),
+    [
+        ('"""What examples share."""\n\nx = 1  # %% no cell\n', True),
+        ("# ---\n# jupyter:\n# ---\n", False),
+        ("# %% setup\nx = 1\n", False),
+        ("import os\n# %% setup\n", False),
+    ],
+)
+def test_a_script_without_header_and_cells_is_shared(tmp_path, monkeypatch, text, is_module):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    files = ChapterFiles("start/x")
+    for path in (files.script(), files.folder / "shared.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert judge._is_module(files.folder / "shared.py", files) is is_module
+    assert not judge._is_module(files.script(), files)
+
+
 @pytest.mark.parametrize("name", ["start/first_kernel", "tensor/cutlass"])
 def test_a_chapter_of_the_book(name):
     """One of the part with rules of its own; and one that has no script of its own name."""
@@ -73,11 +106,14 @@ def test_one_that_is_planned_has_nothing_yet():
 def test_what_is_still_to_be_written(tmp_path):
     page = tmp_path / "x.md"
     page.write_text(
-        'a\n"(to write: one (or two) things)"\n（待写：一件事）\ndef f(write: int) -> None\n',
+        'a\n"(to write: one (or two) things)"\n（待写：一件事）\ndef f(write: int) -> None\n'
+        "(to write: an end\n（待写：甲）(to write: b)\n",
         "utf-8",
     )
     found = judge.left_to_write([page, tmp_path / "none.md"])
     assert [(one.line, one.message) for one in found] == [
         (2, "this is still to be written: one (or two) things"),
         (3, "this is still to be written: 一件事"),
+        (5, "this is still to be written: an end"),
+        (6, "this is still to be written: b"),
     ]
