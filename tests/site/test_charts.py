@@ -294,6 +294,7 @@ def test_slanted_lines_fill_a_box_and_do_not_leave_it(box, path):
     ("low", "high", "log", "parts", "found"),
     [
         (0.0, 3000.0, False, 4, [0, 1000, 2000, 3000]),
+        (0.0, 4.0, False, 4, [0, 1, 2, 3, 4]),
         (0.0, 8.0, False, 4, [0, 2, 4, 6, 8]),
         (0.0, 10.0, False, 4, [0, 2.5, 5, 7.5, 10]),
         (0.0, 20.0, False, 4, [0, 5, 10, 15, 20]),
@@ -337,9 +338,15 @@ def test_a_column_says_its_unit_unless_that_is_its_name(name, unit, shown):
 
 
 @pytest.mark.parametrize(
-    ("name", "vendor", "shown"),
-    [("CUB", True, "CUB (vendor)"), ("CUB", False, "CUB"), ("vendor", True, "vendor")],
+    ("name", "vendor", "lang", "shown"),
+    [
+        ("CUB", True, "en", "CUB (vendor)"),
+        ("CUB", False, "en", "CUB"),
+        ("vendor", True, "en", "vendor"),
+        ("厂商", True, "zh", "厂商"),
+        ("库", True, "zh", "库（厂商库）"),
+    ],
 )
-def test_a_row_of_the_vendor_says_so_once(name, vendor, shown):
-    with locale.using("en"):
+def test_a_row_of_the_vendor_says_so_once(name, vendor, lang, shown):
+    with locale.using(lang):
         assert charts.row_name({"name": name, "vendor": vendor}) == shown

@@ -2,8 +2,11 @@
 
 import copy
 import dataclasses
+import io
 import re
+import runpy
 import shutil
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -108,6 +111,22 @@ def test_chinese(book_labels, label, chinese):
 def test_lacking(book_labels, label, lacking):
     assert book_labels.lacking(label) == lacking
     assert book_labels.chinese(label) == label
+
+
+def test_the_entry_with_most_words_and_the_longest_name_count(folder):
+    """In whatever order they stand in the file."""
+    text = """
+"{} {}": "{} {}"
+"sum {}": 总共 {}
+"{} times {}": "{} 乘 {}"
+sum: 合
+_same: [naive, naive way]
+"""
+    (folder / "x.yml").write_text(text, "utf-8")
+    found = label_files.load(folder)
+    assert found.chinese("sum 3") == "总共 3" and found.chinese("2 3") == "2 3"
+    assert found.lacking("naive way") == found.lacking("naive, naive way") == ()
+    assert found.lacking("naively") == ("naively",)
 
 
 def test_units(book_labels):
@@ -320,6 +339,22 @@ def test_lines_to_fill_in(at, folder, monkeypatch, capsys):
     label_files.load.cache_clear()
     assert labels.main(["llm/"]) == 1
     assert capsys.readouterr().out == "# docs/labels/x.yml: 'time' needs text\n"
+
+
+def test_lines_to_fill_in_as_a_command(at, monkeypatch):
+    """Chinese ones too, where the terminal's own encoding has none."""
+    facts = {**RESULTS[3], "title": "每 sum"}
+    monkeypatch.setattr(catalog, "examples", lambda drafts: [SimpleNamespace(name="start/hello")])
+    monkeypatch.setattr(recording, "load", lambda name: record(facts, name=name))
+    for arguments, status in ([], 1), (["llm/"], 0):
+        out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "argv", ["labels.py", *arguments])
+        monkeypatch.setattr(sys, "stdout", out)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(labels.__file__, run_name="__main__")
+        out.flush()
+        assert ended.value.code == status
+        assert ('"每 sum": ""' in out.buffer.getvalue().decode("utf-8")) == bool(status)
 
 
 CLAIM = RESULTS[5] | {"unit": "4 threads"}
