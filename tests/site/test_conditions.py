@@ -101,6 +101,7 @@ def test_bounds_include_what_their_sign_says():
         (((">", 1.0),), 13, False),
         (((">=", 0.95), ("<=", 1.05)), 1, False),  # half of it
         (((">", 0.5),), 0.8, False),
+        (((">", 0.5),), 1.2, True),  # half of it, and no less
         (((">", 0.9),), 1.9, False),  # the sides exchanged, and exactly so
         ((("<", 2.5),), 1.3, False),  # twice of it
         ((("<", 2.5),), 1.2, True),

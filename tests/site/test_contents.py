@@ -8,6 +8,7 @@ import yaml
 from cudatut.site import contents, locale, state
 from cudatut.site.contents import Chapter, ContentsError, Part
 
+HEAD = ("title", "level", "about")
 WORDS = {"en": "x", "zh": "x"}
 TITLES = {name: {"en": f"The <{name}>", "zh": f"章节 {name}"} for name in ("add", "late", "draft")}
 PART = Part(
@@ -46,7 +47,8 @@ def part(id, *chapters):
         | (one if isinstance(one, dict) else {"id": one})
         for k, one in enumerate(chapters)
     ]
-    return {"id": id, "title": WORDS, "level": WORDS, "about": WORDS, "chapters": made}
+    words = {key: {"en": f"{key} of {id}", "zh": f"{id} 的 {key}"} for key in HEAD}
+    return {"id": id, **words, "chapters": made}
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -69,6 +71,8 @@ def test_what_a_file_says_of_its_chapters(tmp_path):
     ]
     assert first.chapters[1].title == {"en": "C1", "zh": "第 1 章"}
     assert first.chapters[1].page == "a/c1.md"
+    for key in HEAD:
+        assert getattr(second, key) == {"en": f"{key} of b", "zh": f"b 的 {key}"}
 
 
 def test_a_preview_has_written_what_it_shows_and_all_else_in_progress(tmp_path, preview):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cudatut.site.folds import addressed
+from cudatut.site.folds import addressed, outermost
 
 PAGE = (
     '<h1 id="top">T</h1><details class="note"><summary>x</summary><p>a</p></details>'
@@ -34,6 +34,17 @@ def test_a_fold_is_known_by_its_section_by_what_it_holds_and_by_its_number():
     assert ids(addressed(PAGE, "en")) == IDS
     # The id of a fold around code would be that of each of its blocks, to Material's copy buttons.
     assert "<details id" not in addressed(PAGE, "en")
+
+
+def test_nothing_else_of_a_page_changes():
+    html = re.sub(r' id="\w+-[\w-]+"|<a class="headerlink".*?</a>', "", addressed(PAGE, "en"))
+    assert html == PAGE
+
+
+def test_folds_that_stand_in_no_other_one():
+    html = "</details>a<details>b<details class='x'>c</details></details>d<details>e</details><details>"
+    found = [html[begin.start() : end.end()] for begin, end in outermost(html)]
+    assert found == ["<details>b<details class='x'>c</details></details>", "<details>e</details>"]
 
 
 def test_the_address_is_the_same_whatever_the_language_and_the_title():
