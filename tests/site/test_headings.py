@@ -1,5 +1,7 @@
 """The sections of a chapter: what is told of other words, of another order, and of one that is missing."""
 
+from pathlib import Path
+
 import pytest
 
 from cudatut.site import headings
@@ -68,3 +70,12 @@ def test_a_section_that_is_missing_or_stands_in_a_fold_or_in_code():
     assert told(chinese, "zh") == [
         "x.md:1: there is no section '## 参考资料 { #sources }': write it"
     ]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_chapter_of_the_book_has_all_of_them(lang):
+    path = Path(__file__).resolve().parents[2] / "docs" / lang / "start/which_thread.md"
+    markdown = path.read_text("utf-8")
+    assert told(markdown, lang) == []
+    for name in headings.SECTIONS:
+        assert f"{{ #{name} }}" in markdown
