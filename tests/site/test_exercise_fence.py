@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import page_programs
 import pytest
@@ -122,6 +123,44 @@ def test_exercises_in_a_folder(chapter):
     page = "### Exercise 1: Two { #exercise-1 }\n\n```exercise\nstart/add 1\n```\n"
     (said,) = exercise_fence.findings(page, "x.md", "en")
     assert "in the header of examples/start/add/exercises.py" in said.message
+
+
+def test_the_heading_that_is_told_is_the_one_above(chapter):
+    """Each with its line; no heading in code, and no fence that cannot be read."""
+    right = "### Exercise 1: Twice { #exercise-1 }"
+    fence = "```exercise\nstart/add 1\n\n```\n"
+    for page in (
+        f"## A {{ #a }}\n\n{right}\n\nProse.\n\n{fence}",
+        f"{right}\n\n```text\n# no heading\n```\n\n{fence}",
+        "## A { #a }\n\n```exercise\nstart/add 9\n```\n```example\nstart/add 1\n```\n```\nstart/add 1\n```\n",
+    ):
+        assert exercise_fence.findings(page, "x.md", "en") == []
+    page = f"{right}\n\n{fence}\n## Other {{ #other }}\n\n{fence}"
+    (said,) = exercise_fence.findings(page, "x.md", "en")
+    assert str(said) == (
+        f"x.md:11: the heading above the exercise start/add 1 should be '{right}', as in the header of "
+        "examples/start/add_exercises.py, not '## Other { #other }'"
+    )
+    (said,) = exercise_fence.findings(fence, "x.md", "zh")
+    assert said.line == 2 and "'### 练习 1：两倍 { #exercise-1 }'" in said.message
+    assert said.message.endswith(", not ''")
+
+
+def test_where_colab_has_no_such_gpu_nothing_is_said_of_it():
+    assert exercise_fence._colab("start/add", 1, "sm_100", "en") == ""
+
+
+def test_the_minutes_of_a_chapters_exercises(monkeypatch):
+    listed = [SimpleNamespace(minutes=15), SimpleNamespace(minutes=20)]
+    monkeypatch.setattr(exercises, "of_chapter", {"start/add": listed, "start/none": []}.get)
+    assert exercise_fence.minutes("start/add") == 35
+    assert exercise_fence.minutes("start/none") == 0
+
+    def damaged(name):
+        raise directives.CudatutError("no header")
+
+    monkeypatch.setattr(exercises, "of_chapter", damaged)
+    assert exercise_fence.minutes("start/add") == 0
 
 
 def test_in_chinese(chapter):

@@ -41,6 +41,7 @@ def test_other_words_are_told_with_their_line():
         # A prediction may need the kernel, or come before it.
         (("goals", "problem", "predict", "kernel", "program", "misconception"), []),
         (("goals", "problem", "program", "kernel", "predict", "misconception"), []),
+        (("goals", "goals", "problem", "predict", "misconception"), []),  # of which the lint tells
         (
             ("problem", "goals", "predict", "misconception"),
             ["x.md:3: the section 'goals' stands before 'problem': move it up"],
