@@ -54,6 +54,14 @@ def test_another_gpus_chart_lies_on_a_page_of_its_own_under_the_same_heading():
     assert [one["name"] for one in top["children"]] == ["Run"]
 
 
+def test_what_stands_above_all_headings_stands_under_none():
+    (page,) = divide(f'<h1 id="top">T</h1>{deferred(CHART, "nvidia-h200", "H200")}').pages
+    title, content = page.content("Sums")
+    assert page.parts[0].section == ("top", "") and "<h2" not in content
+    (top,) = page.toc(title)
+    assert (top["level"], top["id"], top["name"], top["children"]) == (1, "top", title, [])
+
+
 def test_a_deferred_fold_keeps_its_address_and_those_inside_it():
     body = '<p>x</p><details><summary id="run-numbers">n</summary>1</details>'
     found = divide(HEAD + FOLD.format(body) + "<p>after</p>")
