@@ -115,9 +115,10 @@ def test_links_hold_one_folder_further_down():
 
 def test_the_same_twice_is_two_parts():
     html = deferred(CHART, "nvidia-h200", "H200")
-    found = divide(html + html)
-    keys = [key for key, _ in places(found.html)]
-    assert len(set(keys)) == 2 and [one.id for one in found.pages[0].parts] == keys
+    found = divide(html * 3)
+    first, *others = keys = [key for key, _ in places(found.html)]
+    assert re.fullmatch("[0-9a-f]{8}", first) and others == [f"{first}-2", f"{first}-3"]
+    assert [one.id for one in found.pages[0].parts] == keys
 
 
 def test_what_changes_has_another_id():
