@@ -90,6 +90,9 @@ def test_typed(text):
         "<!-- 5 ms -->",
         "0x3f, 2 ** 3, 5 samples, 3 steps",
         "## Heading { #x-5s }",
+        # lines that no sentence goes on across
+        "!!! tip 12\nms are short.",
+        "```text\n12\nms\n```",
     ],
 )
 def test_left_alone(text):
@@ -127,6 +130,13 @@ def test_findings_name_file_line_and_remedy():
 def test_a_unit_that_cannot_be_right(behind, unit):
     found = lint.lint_text('{{ start/x#bench["a"]' + behind, "x.md")
     assert found[-1].message.startswith(f"'{unit}' does not fit")
+
+
+def test_a_rule_underlines_nothing():
+    page = "One line,\nand another one.\n\n---\n\n| a |\n---\n\n# T { #t }\n---\n"
+    assert lint.lint_text(page, "x.md") == []
+    (found,) = lint.lint_text("One line,\nand another one.\n---\n", "x.md")
+    assert found.line == 3 and found.message.startswith("underlined heading")
 
 
 def test_headings():
