@@ -298,6 +298,14 @@ It is faster.
     assert [*comparing.without_condition(markdown, "en")] == [(7, "faster"), (10, "slower")]
 
 
+def test_a_sentence_goes_on_across_lines_and_no_further():
+    markdown = "It is\nfast. Is\nit?\n\nB{{ x }}\n- c\n- d\n| e |\nf. g\n"
+    assert [*comparing.sentences(markdown, "en")] == [
+        *((1, "It is fast."), (2, "Is it?"), (5, "B ◆"), (6, "- c"), (7, "- d")),
+        *((9, "f."), (9, "g")),
+    ]
+
+
 def test_both_pages_use_all_conditions_and_no_other(tmp_path):
     docs = tmp_path / "docs"
     for lang, text in {

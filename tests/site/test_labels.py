@@ -196,6 +196,14 @@ def test_a_word_means_something_else_in_the_chapter_whose_file_says_so(folder):
     }
 
 
+def test_behind_a_block_labels_mean_what_they_did_before_it():
+    with localize.of("a/b"):
+        with pytest.raises(KeyError), localize.of("c/d"):
+            raise KeyError(localize._example.get())
+        assert localize._example.get() == "a/b"
+    assert localize._example.get() == ""
+
+
 # --- results -------------------------------------------------------------------------------------
 
 ROW = {

@@ -1,5 +1,7 @@
 """What the lint finds in prose, and what it leaves alone."""
 
+import re
+
 import pytest
 
 from cudatut.site import lint, other_words
@@ -130,6 +132,17 @@ def test_findings_name_file_line_and_remedy():
 def test_a_unit_that_cannot_be_right(behind, unit):
     found = lint.lint_text('{{ start/x#bench["a"]' + behind, "x.md")
     assert found[-1].message.startswith(f"'{unit}' does not fit")
+
+
+def test_of_a_header_titles_are_read_alone():
+    page = "---\ntitle: 5 ms\nterms: {6 ms: null}\ndescription: 7 ms\n---\n"
+    assert [found.line for found in lint.lint_text(page, "x.md")] == [2, 4]
+
+
+def test_prose_is_what_is_left_of_a_line():
+    line = "A `b` of $c$, [d](e.md#f) {{ g }} <b>h</b> https://i.org/ end { #j }<!-- k -->"
+    words = re.findall(r"\w+", lint.prose(line))
+    assert words == ["A", "of", "d", "h", "end"]
 
 
 def test_a_rule_underlines_nothing():
