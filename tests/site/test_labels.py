@@ -8,6 +8,7 @@ import runpy
 import shutil
 import sys
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 import yaml
@@ -202,6 +203,34 @@ def test_behind_a_block_labels_mean_what_they_did_before_it():
             raise KeyError(localize._example.get())
         assert localize._example.get() == "a/b"
     assert localize._example.get() == ""
+
+
+Label = Annotated[str, "label"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        (Label, "a", "A"),
+        (Label, "", ""),
+        (Label | None, None, None),
+        (list[Label] | None, ["a", "b"], ["A", "B"]),
+        (str | Label | int, "a", "A"),  # the last that fits
+        (int | list[Label], 3, 3),
+        (dict[Label, int], {"a": 1}, {"A": 1}),
+        (dict[str, Label], {"a": "b"}, {"a": "B"}),
+        (dict[Label, int], {"a": 1, "A": 2}, {"a": 1, "A": 2}),  # no line is lost
+        (Annotated[str, "unit"], "us", "u.s."),
+    ],
+)
+def test_what_is_declared_a_label_is_said_in_other_words(annotation, value, said):
+    tell = localize._teller_of(annotation)
+    assert tell(value, {"label": str.upper, "unit": lambda unit: "u.s."}) == said
+
+
+@pytest.mark.parametrize("annotation", [str, int | None, list[str], dict[str, int]])
+def test_what_has_no_labels_stays_as_it_is(annotation):
+    assert localize._teller_of(annotation) is None
 
 
 # --- results -------------------------------------------------------------------------------------
