@@ -8,7 +8,18 @@ from cudatut import catalog, paths
 from cudatut.catalog import ChapterFiles
 from cudatut.finding import Finding
 from cudatut.rules import examples, exercises
-from cudatut.site import contents, exercise_fence, headings, judge, lint, parity, terms, whole
+from cudatut.site import (
+    conditions,
+    contents,
+    exercise_fence,
+    headings,
+    judge,
+    lint,
+    overlaid,
+    parity,
+    terms,
+    whole,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CHAPTER = "basics/coalescing"
@@ -18,6 +29,7 @@ RULES = [
     (terms, "findings"),
     (terms, "unintroduced"),
     (parity, "findings"),
+    (conditions, "findings"),
     (headings, "findings"),
     (whole, "findings"),
     (exercise_fence, "findings"),
@@ -26,9 +38,10 @@ RULES = [
     (examples, "of_kernel_file"),
     (exercises, "of_chapter"),
     (exercises, "of_notebook"),
+    (overlaid, "stale"),
     (judge, "left_to_write"),
 ]
-OF_PAGES = 8
+OF_PAGES = 9
 
 
 def test_the_book():
