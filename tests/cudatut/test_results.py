@@ -818,3 +818,281 @@ def test_integers_have_an_end(number):
     with pytest.raises(ValueError, match=r"check c: atol is -?1\d{19}"):
         read(through_json(EXACT) | {"atol": number})
     assert read(through_json(EXACT) | {"n": 2**64 - 1}).n == 2**64 - 1
+
+
+# --- on either side of a limit --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "at", "beyond", "says"),
+    [
+        (EXACT, {"atol": 1e6}, {"atol": 1.01e6}, "tolerates what it likes"),
+        (CHECK, {"rtol": 0.99}, {"rtol": 1.0}, "tolerates what it likes"),
+        (MOST, {}, {"max_abs_err": 0.51e12 + 1e6}, "the reference would be 1e+12 or more"),
+        (WORST, {"max_rel_err": 0.25 * (1 + 0.9e-9)}, {"max_rel_err": 0.25 * (1 + 1.1e-9)}, "lies outside"),
+        (CHECK, {"rtol": 0.0, "max_abs_err": 0.5}, {"rtol": 0.0, "max_abs_err": 0.5 * (1 + 1.1e-9)}, "lies outside"),
+        (ONE, {"max_abs_err": 1.2 * (1 - 1e-12), "max_rel_err": 0.12}, {"max_abs_err": 1.21, "max_rel_err": 0.121}, "reference is 10"),
+        (RESOURCES, {"block": 0, "registers": 255}, {"block": 0, "registers": 256}, "has registers"),
+        (RESOURCES, {"shared_bytes": 2**20}, {"shared_bytes": 2**20 + 1}, "has shared_bytes"),
+        (RESOURCES, {"spill_bytes": 2**19}, {"spill_bytes": 2**19 + 1}, "has spill_bytes"),
+        (RESOURCES, {"block": 0, "occupancy": 1}, {"block": 0, "occupancy": 1.01}, "has occupancy"),
+        (RESOURCES, {"block": 1024, "blocks_per_sm": 2}, {"block": 1025, "blocks_per_sm": 2}, "has block = 1025"),
+        (RESOURCES, {"block": 32, "blocks_per_sm": 64}, {"block": 32, "blocks_per_sm": 65}, "has blocks_per_sm"),
+        # Registers of an SM: 65536.
+        (RESOURCES, {}, {"registers": 33}, "would need 67584 registers per SM"),
+    ],
+)  # fmt: skip
+def test_what_can_be_ends_here(result, at, beyond, says):
+    assert problems(result, **at) == []
+    assert any(says in problem for problem in problems(result, **beyond)), problems(
+        result, **beyond
+    )
+
+
+@pytest.mark.parametrize(
+    ("warps", "of", "can_be"), [(16, 32, True), (16, 48, True), (16, 64, True), (16, 47, False)]
+)
+def test_an_sm_holds_32_48_or_64_warps(warps, of, can_be):
+    """A block of 33 threads takes two of them."""
+    change = {"block": 33, "blocks_per_sm": warps // 2, "occupancy": warps / of}
+    assert (problems(RESOURCES, **change) == []) is can_be
+
+
+@pytest.mark.parametrize("us", [0.1, 1e10])
+def test_the_shortest_and_the_longest_time(us):
+    def said(us):
+        row = results.Row("a", us, us, us, None, None, False, None)
+        return problems(results.Benchmark("b", "us", None, [row], 3))
+
+    assert said(us) == []
+    beyond = us * 0.99 if us < 1 else us * 1.01
+    assert said(beyond) == [
+        f"the benchmark 'b' has median_us = {beyond} for 'a', which no clock here tells"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "can_be"),
+    [
+        ({"cycles": 7501.0}, True),
+        ({"cycles": 29999.0}, True),
+        ({"cycles": 7499.0}, False),
+        ({"cycles": 30001.0}, False),
+        ({"host_us": 0.1}, True),
+    ],
+)
+def test_a_clock_and_its_cycles_are_of_one_run(change, can_be):
+    data = through_json(paired_benchmark())
+    data["rows"][0] |= change
+    assert (list(read(data).problems()) == []) is can_be
+
+
+@pytest.mark.parametrize(("mhz", "told"), [(1.09 * 1980, False), (1.11 * 1980, True)])
+def test_a_clock_is_a_tenth_above_the_highest_at_most(mhz, told):
+    data = through_json(paired_benchmark())
+    data["rows"][0] |= {"mhz": mhz, "cycles": 10 * mhz}
+    assert any(f"mhz = {mhz}" in problem for problem in read(data).problems()) is told
+
+
+def test_what_is_computed_again_agrees_to_nine_digits():
+    assert of_row(value=3.0 * (1 + 0.9e-9)) == []
+    assert "its other fields give 3.0" in of_row(value=3.0 * (1 + 1.1e-9))[0]
+
+
+def test_a_rate_of_flops_is_that_of_the_work():
+    row = results.Row("a", 10.0, 9.0, 12.0, 3.0, None, False, None, flops=30_000_000)
+    assert problems(results.Benchmark("b", "TFLOP/s", None, [row], 5)) == []
+    assert "give 6.0" in "".join(
+        problems(
+            results.Benchmark("b", "TFLOP/s", None, [results.replace(row, flops=60_000_000)], 5)
+        )
+    )
+
+
+# --- what is read ---------------------------------------------------------------------------------------
+
+
+def test_a_check_is_told_with_each_number_in_its_place():
+    made = results.Check("sum", True, 9, 0.5, 0.125, 0.25, 0.0625)
+    said = "(9 elements, max abs err 0.5, max rel err 0.125, atol 0.25, rtol 0.0625)"
+    assert made.text() == f"check sum: passed {said}"
+    assert results.replace(made, passed=False).text() == f"check sum: FAILED {said}"
+    assert made.text("zh").startswith("检查 sum：通过（9 个元素，最大绝对误差 0.5，")
+    head, row = made.table()
+    assert dict(zip(head, row)) == {
+        "check": "sum", "result": "passed", "elements": "9", "max abs err": "0.5", "max rel err": "0.125",
+    }  # fmt: skip
+    assert made.table("zh")[1][1] == "通过"
+
+
+def test_a_table_stands_in_columns():
+    """The first to the left, the others to the right; a Chinese character is two columns wide."""
+    made = results.Facts("t", [results.Fact("a", 1234, None), results.Fact("longer", 5, "GB/s")])
+    assert made.text().splitlines() == [
+        "t",
+        "  name    value  unit",
+        "  a       1,234",
+        "  longer      5  GB/s",
+    ]
+    _, head, row = results.Resources("带宽", 32, 0, 0, 1.0, 256, 8).text("zh").splitlines()
+    assert head.startswith("  kernel  线程块  寄存器") and row.startswith(
+        "  带宽       256      32"
+    )
+
+
+def test_html_has_the_heads_above_the_rows():
+    made = results.Facts("t & u", [results.Fact("a<b", 1, "x")])
+    assert made.html() == (
+        "<table><caption>t &amp; u</caption><thead><tr><th>name</th><th>value</th><th>unit</th></tr></thead>"
+        "<tbody><tr><td>a&lt;b</td><td>1</td><td>x</td></tr></tbody></table>"
+    )
+
+
+def test_a_benchmark_is_told_with_its_limit_its_order_and_who_is_missing():
+    made = benchmark(missing={"<rival>": "no wheel"})
+    assert made.heading() == "benchmark b (median of 5 interleaved rounds, measured limit 2 GB/s)"
+    assert paired_benchmark().heading() == "benchmark b (median of 3 rounds, in random order)"
+    assert made.text().splitlines()[-1] == "  <rival> *  no row: no wheel"
+    assert made.html().endswith("</table><p>&lt;rival&gt;: no row. no wheel</p>")
+    assert made.text("zh").endswith("没有这一行：no wheel")
+    head, ours, theirs, _ = made.table()
+    assert head == ["", "median us", "p20", "p80", "GB/s", "of limit", "vs vendor"]
+    assert ours == ["ours", "10.00", "9.00", "12.00", "3", "150.0%", "0.750x"]
+    assert theirs[0] == "theirs *"
+    head, ours, _ = paired_benchmark().table()
+    assert head[4] == "" and ours[4:6] == ["", ""]
+
+
+def test_ratios_are_to_the_fastest_of_the_vendors_rows():
+    assert benchmark().fastest_vendor().name == "theirs"
+    assert paired_benchmark().fastest_vendor().name == "theirs"
+    assert results.Benchmark("b", "us", None, benchmark().rows[:1], 3).fastest_vendor() is None
+
+
+def test_a_ratio_needs_the_runs_of_both():
+    with pytest.raises(ValueError, match="'b': the runs of 'ours' and 'theirs' are not recorded"):
+        benchmark().ratio("ours", "theirs")
+    made = paired_benchmark()
+    same = made.ratio("ours", "ours")
+    assert (same.median, same.low, same.high, same.pairs) == (1.0, 1.0, 1.0, 6)
+    made.rows[1].times = None
+    for pair in (("ours", "theirs"), ("theirs", "ours")):
+        with pytest.raises(ValueError, match="are not recorded"):
+            made.ratio(*pair)
+
+
+def test_a_ratio_of_rows_of_different_work_is_that_of_their_rates():
+    one = results.Row(
+        "one", 10.0, 10.0, 10.0, 3.0, None, False, None, bytes=30_000, times="10 10 10"
+    )
+    two = results.Row(
+        "two", 20.0, 20.0, 20.0, 1.0, None, False, None, bytes=20_000, times="20 20 20"
+    )
+    made = results.Benchmark("b", "GB/s", None, [one, two], 3)
+    assert made.ratio("one", "two").median == pytest.approx(3.0)
+    goal = made.goal("one", "two", 2.5)
+    assert (goal.wanted, goal.measured, goal.verdict) == (2.5, pytest.approx(3.0), "reached")
+    assert goal.low < goal.measured < goal.high
+    assert made.goal("one", "two", 3.5).verdict == "missed"
+
+
+def test_an_interval_is_wider_where_either_was_held_back():
+    def width(clocks):
+        made = paired_benchmark()
+        for row, mhz in zip(made.rows, clocks):
+            row.mhz = mhz
+        found = made.ratio("ours", "theirs")
+        return found.high - found.low
+
+    assert width((1500.0, 1980.0)) == width((1980.0, 1500.0)) > width((1980.0, 1980.0))
+
+
+def test_the_spread_of_runs_is_from_their_20th_to_their_80th_percentile():
+    row = results.Row("a", 0, 0, 0, None, None, False, None, times="5 4 3 2 1 6")
+    assert results._of_runs(row) == {"median_us": 3.5, "p20_us": 1.4, "p80_us": 5.6}
+    row.times = "7"
+    assert results._of_runs(row) == {"median_us": 7.0, "p20_us": 7.0, "p80_us": 7.0}
+    row.times = None
+    assert results._of_runs(row) == {} and row.runs == []
+
+
+def test_goals_and_resources_in_columns():
+    goals = results.Goals("g", [results.Goal("n = 9", 1.0, 1.05, 1.04, 1.06, "reached")])
+    assert goals.heading() == "g"
+    assert goals.table() == [
+        ["goal", "wanted", "measured", "interval", "verdict"],
+        ["n = 9", "1", "1.050", "1.040 to 1.060", "reached"],
+    ]
+    assert goals.table("zh")[1][3] == "1.040 到 1.060"
+    head, row = results.Resources("k", 32, 1024, 16, 0.75, 192, 8).table()
+    assert dict(zip(head, row)) == {
+        "kernel": "k", "block": "192", "registers": "32", "shared B": "1024", "local B": "16",
+        "blocks/SM": "8", "occupancy": "75%",
+    }  # fmt: skip
+
+
+def test_a_profile_by_the_names_of_its_counters():
+    made = results.Profile(
+        "k", {"a": {"value": 1234.5, "unit": "byte"}, "b": {"value": "x", "unit": None}}
+    )
+    assert made["a"] == 1234.5 and made["b"] == "x"
+    assert made.heading() == "ncu: k"
+    assert made.table() == [["metric", "value", "unit"], ["a", "1234", "byte"], ["b", "x", ""]]
+    assert problems(made) == []
+
+
+def test_a_limit_stands_in_the_heading_of_a_series():
+    made = results.Series(
+        "s",
+        results.Axis("n", ""),
+        results.Axis("rate", "GB/s"),
+        {"a": [(2, 1.0)], "b": [(1, 2.0)]},
+        4.0,
+    )
+    assert made.heading() == "s (GB/s over n, limit 4 GB/s)"
+    assert results.replace(made, limit=None).heading() == "s (GB/s over n)"
+    assert made.table() == [["n", "a", "b"], ["1", "", "2"], ["2", "1", ""]]
+    front = [f"line {k}" for k in range(7)]
+    lines = {name: [(1, 2.0)] for name in front}
+    assert problems(results.replace(made, lines=lines, foreground=front[:6])) == []
+    assert "foreground" in problems(results.replace(made, lines=lines, foreground=front))[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1234567, "1,234,567"),
+        (1234.0, "1,234"),
+        (0.123456, "0.1235"),
+        (123456.7, "1.235e+05"),
+        (True, "True"),
+        (math.inf, "inf"),
+        ("x", "x"),
+        ([1, (2.5, "a")], "1, 2.5, a"),
+    ],
+)
+def test_a_value_as_it_is_written(value, shown):
+    assert results.format_value(value) == shown
+
+
+def test_a_measured_value_has_five_digits():
+    assert results.rounded(123.456789) == 123.46 and results.rounded(0.000123456) == 0.00012346
+
+
+def test_a_result_is_shown_once(capsys):
+    """By what made it, and not again where it is the last expression of a cell."""
+    made = ct.facts("t", {"n": 1})
+    assert capsys.readouterr().out
+    made._ipython_display_()
+    assert capsys.readouterr().out == ""
+    results.Facts("t", [])._ipython_display_()
+    assert capsys.readouterr().out == "t\n  name  value  unit\n"
+
+
+def test_what_is_shown_speaks_the_readers_language(monkeypatch, capsys):
+    monkeypatch.setenv("CUDATUT_LANG", "zh")
+    results.show(EXACT)
+    assert capsys.readouterr().out.startswith("检查 c：通过")
+    assert "通过" in EXACT._repr_mimebundle_()["text/html"]
+    results.show("as it is")
+    assert capsys.readouterr().out == "as it is\n"
