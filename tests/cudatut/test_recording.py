@@ -584,3 +584,199 @@ def test_recordings_in_this_repository_are_json_that_git_can_diff():
             text = path.read_text("utf-8")
             assert json.loads(text)["metadata"]["cudatut"]["name"] == example.name
             assert text.endswith("}\n")
+
+
+# --- more of what makes one unfit ------------------------------------------------------------------
+
+
+def test_sanitizers_of_a_slim_one(added):
+    """It was under none: what names one was put together by hand."""
+    path = added.slim(NAME)
+    notebook = json.loads(path.read_text("utf-8"))
+    said = [{"kind": "sanitizer", "tool": "memcheck", "errors": 0}]
+    notebook["metadata"]["cudatut"]["sanitizers"] = said
+    made = recording.parse(NAME, path, json.dumps(notebook).encode())
+    assert made.problems() == ["no sanitizer watches what is slim"]
+
+
+def test_sanitizers_told_twice_or_with_one_error(added):
+    notebook = added.notebook(NAME)
+    told = notebook["metadata"]["cudatut"]["sanitizers"]
+    told[0]["errors"] = 1
+    told.append(dict(told[1]))
+    added.recorded(NAME, notebook)
+    assert recording.load(NAME).problems() == [
+        "memcheck found 1 error",
+        "racecheck is told more than once",
+    ]
+
+
+def test_a_slim_one_may_have_one_cell(added):
+    path = added.slim(NAME)
+    notebook = json.loads(path.read_text("utf-8"))
+    notebook["cells"] = notebook["cells"][-1:]
+    made = recording.parse(NAME, path, json.dumps(notebook).encode())
+    assert [cell.title for cell in made.cells] == ["bench"]
+
+
+def test_the_order_of_names_is_no_edit(added):
+    """Of what the file has by name: nbformat sorts it, JSON knows no order."""
+    path = added.recorded(NAME)
+    notebook = json.loads(path.read_text("utf-8"))
+
+    def reversed_names(value):
+        if isinstance(value, list):
+            return list(map(reversed_names, value))
+        if isinstance(value, dict):
+            return {key: reversed_names(value[key]) for key in reversed(value)}
+        return value
+
+    before = recording.load(NAME)
+    path.write_text(json.dumps(reversed_names(notebook)), "utf-8")
+    after = recording.load(NAME)
+    assert not after.edited()
+    assert (after.digest(), after.measured()) == (before.digest(), before.measured())
+    assert b": " not in after.measured() and b", " not in after.measured()
+
+
+def test_what_was_measured_says_nothing_of_the_code(added):
+    before = recording.parse(NAME, path := added.recorded(NAME), path.read_bytes())
+    notebook = json.loads(path.read_text("utf-8"))
+    notebook["cells"][2]["source"] = "y = 2"
+    notebook["cells"][3]["outputs"][0]["data"]["text/plain"] = "another text"
+    metadata = notebook["metadata"]["cudatut"]
+    metadata |= {
+        "requires": "sm_80",
+        "title": {"en": "a", "zh": "b"},
+        "meanings": {},
+        "digest": "0" * 64,
+    }
+    metadata["sources"][f"{NAME}.py"] = "0" * 64
+    rewritten = recording.parse(NAME, path, json.dumps(notebook).encode())
+    assert rewritten.measurement() == before.measurement() and rewritten.digest() != before.digest()
+    run, shown = json.loads(before.measured())
+    assert set(shown) == {"setup", "bench"} and run["recorded_at"] and "requires" not in run
+    assert [set(output["data"]) for output in shown["bench"]] == [{MIME}, {MIME}]
+    for change in (
+        lambda n: n["metadata"]["cudatut"].update(duration_s=2.5),
+        lambda n: n["metadata"]["cudatut"]["gpu"].update(sm_count=131),
+        lambda n: n["cells"][2]["outputs"][0].update(text="others"),
+        lambda n: n["cells"][3]["outputs"][0]["data"][MIME].update(n=32),
+    ):
+        other = json.loads(json.dumps(notebook))
+        change(other)
+        made = recording.parse(NAME, path, json.dumps(other).encode())
+        assert made.measurement() != before.measurement()
+
+
+def test_what_is_left_of_a_whole_one_beside_another_gpus(added):
+    whole = recording.parse(NAME, path := added.recorded(NAME), path.read_bytes())
+    left = whole.slimmed()
+    assert left.slim and not whole.slim and left.metadata["sanitizers"] == []
+    assert [len(cell.outputs) for cell in left.cells] == [0, 0, 0, 2]
+    assert left.results("bench") == whole.results("bench")
+    assert [list(output["data"]) for output in left.cell("bench").outputs] == [[MIME], [MIME]]
+    assert left.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        ("add.cu(12): error", True),
+        ("add.cuh:7: note", True),
+        ('File "add.py", LINE 3', True),
+        ("on line 12", True),
+        ("add.cu (12)", False),
+        ("baseline 3, line three", False),
+    ],
+)
+def test_where_an_output_shows_lines_the_text_counts(added, text, shows):
+    """What the code means is the same, and yet the page would show the numbers of other lines."""
+    notebook = added.notebook(NAME)
+    notebook["cells"][2]["outputs"][0]["text"] = text
+    notebook["metadata"]["cudatut"]["meanings"] = recording.meanings([f"{NAME}.py"])
+    path = added.recorded(NAME, notebook)
+    assert recording.load(NAME).shows_lines() is shows
+    script = added.root / f"{NAME}.py"
+    script.write_text(script.read_text("utf-8") + "# a comment more\n", "utf-8")
+    notebook = json.loads(path.read_text("utf-8"))
+    made = recording.parse(NAME, path, json.dumps(notebook).encode())
+    made.metadata["meanings"] = recording.meanings([f"{NAME}.py"])
+    assert made.rewritten() == [f"{NAME}.py"]
+    assert made.stale() == ([f"{NAME}.py"] if shows else [])
+
+
+def test_lines_in_the_text_of_a_result_are_its_own(added):
+    """Of a result the data count, not the text that is made of them; of anything else that is shown, all."""
+    shown = {"output_type": "display_data", "metadata": {}, "data": {"text/plain": "on line 3"}}
+    added.recorded(NAME, added.notebook(NAME, shown))
+    assert recording.load(NAME).shows_lines()
+    facts = {
+        "kind": "facts",
+        "title": "t",
+        "rows": [{"name": "at", "value": "line 3", "unit": None}],
+    }
+    added.recorded(NAME, added.notebook(NAME, _show(facts)))
+    assert recording.load(NAME).shows_lines()
+    notebook = added.notebook(NAME)
+    notebook["cells"][3]["outputs"][0]["data"]["text/plain"] = "on line 3"
+    made = recording.parse(NAME, path := added.whole(NAME), json.dumps(notebook).encode())
+    assert path and not made.shows_lines()
+
+
+def test_a_commit_with_changed_files_is_dirty(added):
+    for commit, dirty in (("1" * 40, False), ("1" * 40 + "-dirty", True)):
+        notebook = added.notebook(NAME)
+        notebook["metadata"]["cudatut"]["commit"] = commit
+        added.recorded(NAME, notebook)
+        assert recording.load(NAME).dirty is dirty
+
+
+def test_both_names_that_a_home_lacks_are_told(added):
+    home(added)
+    with pytest.raises(recording.UnfitRecordingError, match="measured it and the versions of its"):
+        at_home(added, instrument=None, rivals=None)
+
+
+def test_what_mends_a_stale_one(added):
+    added.recorded(NAME)
+    added.example(NAME, "# %% check\nprint(2)\n")
+    with pytest.raises(recording.StaleRecordingError) as caught:
+        recording.require_good(NAME)
+    assert str(caught.value) == (
+        f"recordings/nvidia-test/{NAME}.ipynb is stale: examples/{NAME}.py changed since it was recorded. If no run can "
+        f"notice it, `python -m cudatut restamp` accepts it. On a machine with a GPU: `{MEND}`"
+    )
+
+
+def test_the_folder_of_a_long_name_has_an_end():
+    assert recording.gpu_folder("A" * 200) == "a" * 100
+    assert recording.gpu_folder("--NVIDIA  H200--") == "nvidia-h200"
+
+
+def test_the_code_cells_alone_are_offered(added):
+    added.recorded(NAME)
+    with pytest.raises(recording.UnknownCellError) as caught:
+        recording.load(NAME).cell("nothing")
+    assert str(caught.value) == f"{NAME} has no cell 'nothing'. Its cells: install, setup, bench."
+
+
+def test_the_gpu_that_colab_is_asked_for_is_kept(added):
+    notebook = added.notebook(NAME)
+    assert added.recorded(NAME, notebook) and recording.load(NAME).colab is None
+    notebook["metadata"]["colab"] = {"gpuType": "T4"}
+    added.recorded(NAME, notebook)
+    assert recording.load(NAME).colab == "T4"
+
+
+def test_of_outputs_the_lines_are_joined_and_the_data_is_not(added):
+    notebook = added.notebook(NAME)
+    mixed = {"text/plain": ["a\n", "b"], "application/x+json": ["a", "b"]}
+    notebook["cells"][2]["outputs"] = [
+        {"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": mixed},
+        {"output_type": "stream", "name": "stderr", "text": ["x", "y"]},
+    ]
+    path = added.whole(NAME)
+    first, second = recording.parse(NAME, path, json.dumps(notebook).encode()).cell("setup").outputs
+    assert first["data"] == {"text/plain": "a\nb", "application/x+json": ["a", "b"]}
+    assert second["text"] == "xy"
