@@ -171,8 +171,9 @@ def _moved(one: Comment, code: str, plain: str, margin: int) -> Comment:
         start = sum(len(text) + 1 for text in code.split("\n")[:line])
         return start + margin + _column(plain, at)
 
-    next_ = " " * margin + one.next
-    return Comment(there(one.start), there(one.end), one.text, one.open, next_, one.close, one.width + margin)  # fmt: skip
+    blanks = " " * margin
+    next_, close = blanks + one.next, one.close.replace("\n", f"\n{blanks}")
+    return Comment(there(one.start), there(one.end), one.text, one.open, next_, close, one.width + margin)  # fmt: skip
 
 
 def _parsed(code: str) -> list[Comment]:
