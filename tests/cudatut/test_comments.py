@@ -114,6 +114,8 @@ def test_long_words_are_broken_in_columns():
         ("mma.sync", False),
         ("每个线程", False),
         ("每个 thread", True),
+        ("the", True),
+        ("is in", False),
         ("cuBLAS, CUB", False),
     ],
 )
@@ -171,6 +173,7 @@ def test_a_comment_of_several_lines_keeps_its_form():
     [
         ("// a\n// b\n", ["a b"]),
         ("// a\n\n// b\n", ["a", "b"]),
+        ("// a\n// b\n// c\n// d\n", ["a b c d"]),
         ("// a\n  // b\n", ["a", "b"]),  # of another column
         ("x;  // a\ny;  // b\n", ["a", "b"]),  # behind code
         ("x;  // a\n    // b\n", ["a b"]),  # goes on below what stands behind code
@@ -203,9 +206,8 @@ def test_docstrings_keep_their_quotes_and_margins():
     kept = 'def f():\n    """One\n    two."""\n'
     assert other(kept, "python", One="a\nb") == 'def f():\n    """a\n    b"""\n'
     # The quotes at both ends are counted.
-    words = "abc " * 30
-    first = other('"""x"""\n', "python", x=words).split("\n")[0]
-    assert len(first) == 3 + 71 and first.startswith('"""abc')
+    firsts = [other('"""x"""\n', "python", x=one).split("\n")[0] for one in ("a " * 99, "bb " + "a " * 99)]  # fmt: skip
+    assert max(map(len, firsts)) == 3 + 80 - 6
 
 
 def test_what_is_no_docstring_is_left_alone():
@@ -229,6 +231,15 @@ def test_comments_of_a_program_inside_a_text(text, found, prefix):
     assert texts(code, "python") == [*found, "词 last"]
     new = comments.replaced(code, "python", lambda words: f"<{words}>")
     assert new == code.replace("词 last", "<词 last>").replace(*([found[0], f"<{found[0]}>"] if found else ["", ""]))  # fmt: skip
+
+
+def test_the_last_comment_of_a_program_ends_before_the_quotes():
+    assert texts('x = """\n#include <a>\n// last"""\n', "python") == ["last"]
+    assert texts('x = """\nimport a\n# last\n"""\n', "python") == ["last"]
+
+
+def test_a_part_may_begin_with_a_blank_line():
+    assert other("\n    x = 1  # one\n", "python", one="甲") == "\n    x = 1  # 甲\n"
 
 
 def test_a_function_in_braces_is_a_program():
