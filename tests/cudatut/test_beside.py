@@ -3,7 +3,7 @@
 import pytest
 
 import cudatut as ct
-from cudatut import recording
+from cudatut import beside, recording, results
 
 CELL = "a/add#measured"
 
@@ -68,3 +68,28 @@ def test_while_the_book_is_recorded_they_are_facts(monkeypatch, capsys):
 def test_no_number(capsys):
     with pytest.raises(TypeError, match="yours: 'turn' is a list"):
         ct.yours(CELL, {"turn": [1]})
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (999.4, "GB/s", "999 GB/s"),
+        (1000.0, "GB/s", "1,000 GB/s"),
+        (-1234.6, None, "-1,235"),
+        (0.012345, "x", "0.0123x"),
+        (1_234_567, "B", "1,234,567 B"),
+        ("cuBLAS", None, "cuBLAS"),
+    ],
+)
+def test_how_a_value_is_told(value, unit, said):
+    assert beside._said(value, unit) == said
+    fact = results.Fact("n", value, unit)
+    facts, book = results.Facts("t", [fact]), results.Facts("t", [results.Fact("n", 2.0, "y")])
+    assert list(beside.lines("NVIDIA H200", results.Facts("t", []), facts)) == [f"n: yours {said}"]
+    both = f"n: yours {said}, H200 2{unit if unit == 'x' else f' {unit}' if unit else ''}"
+    assert list(beside.lines("NVIDIA H200", book, facts)) == [both]
+
+
+def test_what_is_returned_has_units_and_a_title(capsys):
+    found = ct.yours(CELL, {"turn": (9.7831, "x"), "n": 3})
+    assert found.title == "measured here" and [row.unit for row in found.rows] == ["x", None]

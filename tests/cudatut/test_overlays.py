@@ -66,3 +66,60 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(folder, text, said):
     folder.file("a/zh.yml", text)
     with pytest.raises(overlays.BadOverlayError, match=said.replace("[", r"\[")):
         overlays.code("x  # a", "a/add/chapter.py")
+
+
+def test_a_chinese_text_keeps_its_lines_and_an_equal_sign_the_english(folder):
+    folder.file(
+        "a/zh.yml", "- en: two\n  zh: |\n    第一行\n    第二行\n\n- {en: 'x   = 1', zh: =}\n"
+    )
+    loaded = overlays.load(folder.root / "a/zh.yml")
+    assert loaded == {
+        "two": overlays.Chinese("第一行\n第二行", 1),
+        "x = 1": overlays.Chinese("x = 1", 6),
+    }
+    assert overlays.words("x =\n1", "a/add/chapter.py") == "x = 1"
+    assert overlays.load(folder.root / "b/zh.yml") == {}
+    folder.file("c/zh.yml", "")
+    assert overlays.load(folder.root / "c/zh.yml") == {}
+
+
+def test_a_long_text_that_stands_twice_is_cut(folder):
+    folder.file("a/zh.yml", f"- {{en: {'x' * 70}, zh: 甲}}\n" * 2)
+    with pytest.raises(overlays.BadOverlayError) as caught:
+        overlays.load(folder.root / "a/zh.yml")
+    assert str(caught.value) == f"examples/a/zh.yml:2: '{'x' * 60}' stands twice; keep one"
+
+
+def test_nothing_is_looked_up_above_the_examples(folder):
+    folder.file("../zh.yml", "- {en: the sum, zh: 外面}\n")
+    assert overlays.chinese("the sum", "a/add/chapter.py") is None
+    assert overlays.chinese("the sum", "kernel.cu") is None
+    folder.file("zh.yml", "- {en: the sum, zh: 里面}\n")
+    overlays.load.cache_clear()
+    assert overlays.chinese("the sum", "kernel.cu") == "里面"
+
+
+@pytest.mark.parametrize(
+    ("title", "words", "number"),
+    [
+        ("check-strides-2", "check strides", "2"),
+        ("check", "check", ""),
+        ("a-1-b", "a 1 b", ""),
+        ("fp8-16", "fp8", "16"),
+        ("fp8", "fp8", ""),
+    ],
+)
+def test_the_words_of_a_title(folder, title, words, number):
+    assert overlays.said_by_title(title) == (words, number)
+    folder.file("a/zh.yml", f"- {{en: {words}, zh: 标题}}\n")
+    assert overlays.title(title, "a/add/chapter.py") == f"标题 {number}".rstrip()
+    assert overlays.title("other-3", "a/add/chapter.py") == "other-3"
+
+
+def test_narration_in_chinese_and_what_needs_none(folder):
+    folder.file("a/zh.yml", "- {en: Adds., zh: 相加。}\n")
+    told = []
+    assert overlays.words("Adds.", "a/add/chapter.py", lambda *one: told.append(one)) == "相加。"
+    assert overlays.words("n = 3", "a/add/chapter.py", lambda *one: told.append(one)) == "n = 3"
+    assert overlays.title("fp8", "a/add/chapter.py") == "fp8" and not told
+    assert overlays.overlay_of("a/add/chapter.py") == "examples/a/add/zh.yml"

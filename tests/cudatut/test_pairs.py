@@ -74,3 +74,25 @@ def test_a_drift_that_slows_both_down_leaves_their_ratio():
     found = ratio(paired(ours, theirs))
     assert found.median == pytest.approx(1.02) and found.high - found.low < 1e-9
     assert statistics.quantiles(ours, n=5)[-1] > 1.2 * statistics.quantiles(ours, n=5)[0]
+
+
+def test_the_measured_spread_of_recordings():
+    """Of 20 us 0.2 are a hundredth; 0.6 % of the ratio beside it, or 2 % where the clock was lowered."""
+    assert again(20.0, False) == pytest.approx((0.006**2 + 0.01**2) ** 0.5)
+    assert again(20.0, True) == pytest.approx((0.02**2 + 0.01**2) ** 0.5)
+
+
+def test_every_second_turn_begins_with_the_first():
+    assert paired([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [10.0, 20.0]) == [10.0, 5.0]
+    assert paired([3.0], [6.0]) == [2.0]
+    assert paired([1.0], []) == []
+    for ours, theirs in ((2, 3), (4, 6)):
+        with pytest.raises(ValueError, match=f"{ours} and {theirs} runs have not taken turns"):
+            paired([1.0] * ours, [1.0] * theirs)
+
+
+def test_an_interval_reaches_as_far_as_its_values_on_each_side():
+    found = ratio([1.0, 2.0, 5.0], beyond=0.5)
+    assert found.median == 2.0 and found.pairs == 3
+    assert found.low == pytest.approx(2 - (1 + 1) ** 0.5)
+    assert found.high == pytest.approx(2 + (9 + 1) ** 0.5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cudatut.wrapping import wrapped
+from cudatut.wrapping import padded, wrapped
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,24 @@ from cudatut.wrapping import wrapped
 )
 def test_lines_of_five_characters(text, lines):
     assert wrapped(text, lambda line: len(line) <= 5) == lines
+
+
+def test_a_line_is_asked_for_without_the_blank_behind_it():
+    assert wrapped("abcde f", lambda line: len(line) <= 5) == ["abcde", "f"]
+    assert wrapped("  ab\n cd  ", lambda line: len(line) <= 5) == ["ab cd"]
+    assert wrapped("ab，cd。e", lambda line: len(line) <= 3) == ["ab，", "cd。", "e"]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "column"),
+    [
+        ("ab", 4, "ab  "),
+        ("ab", -4, "  ab"),
+        ("词", 4, "词  "),
+        ("词", -3, " 词"),
+        ("abc", 2, "abc"),
+        ("ab", 2, "ab"),
+    ],
+)
+def test_a_column_is_as_wide_in_chinese(text, width, column):
+    assert padded(text, width) == column
