@@ -463,3 +463,110 @@ def test_the_files_of_a_chapter_in_its_folder(book):
             ("error/chapter.py", False),
         )
     )
+
+
+def test_what_a_header_leaves_out(book):
+    book.file("a/bare.py", "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75}\n# ---\n# %% a\n1\n")  # fmt: skip
+    bare = catalog.get("a/bare")
+    assert (bare.timeout_s, bare.extra, bare.sizes) == (120.0, "", {})
+    assert '"cudatut[gpu] @ git+https://' in bare.first_cell()
+    book.file("a/llm.py", "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75, extra: llm}\n# ---\n# %% a\n1\n")  # fmt: skip
+    assert '"cudatut[gpu,llm] @ git+https://' in catalog.get("a/llm").first_cell()
+    assert catalog.get("a/llm").first_cell().endswith('cudatut.notebook.prepare("a/llm")')
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title: {en: x, zh: ' '}, requires: sm_75", "must have 'en' and 'zh'"),
+        ("title: {en: x, zh: 3}, requires: sm_75", "must have 'en' and 'zh'"),
+        ("title: x, requires: sm_75", "must have 'en' and 'zh'"),
+        ("title: {en: x, zh: y}, requires: sm_75, timeout_s: true", "timeout_s is True; give seconds"),
+        ("title: {en: x, zh: y}, requires: sm_75, timeout_s: -1", "timeout_s is -1; give seconds"),
+        ("title: {en: x, zh: y}, requires: sm_75, extra: A", "extra is 'A'; name an extra"),
+        ("title: {en: x, zh: y}", "requires is None; write it like sm_75 or sm_90a"),
+    ],
+)  # fmt: skip
+def test_values_of_a_header_that_do_not_fit(book, text, message):
+    book.file("a/bad.py", f"# ---\n# jupyter:\n#   cudatut: {{{text}}}\n# ---\n# %% a\n")
+    with pytest.raises(catalog.BadHeaderError) as caught:
+        catalog.get("a/bad")
+    assert str(caught.value).startswith("examples/a/bad.py: the header's ") and message in str(caught.value)  # fmt: skip
+
+
+def test_a_chapter_by_its_parts(book):
+    files = catalog.ChapterFiles("a/errors")
+    assert (files.part, files.stem) == ("a", "errors")
+    assert files.script() == book.root / "a/errors/chapter.py"
+    assert files.script(catalog.SOLUTIONS) == book.root / "a/errors/solutions.py"
+    assert files.kernel == book.root / "a/errors/errors.cu"
+    assert files.exercises_notebook("zh") == book.root / "a/errors/exercises.zh.ipynb"
+    assert files.overlay == book.root / "a/errors/zh.yml"
+    assert files.drafts == ("a/errors", "a/errors_*")
+    assert files.owns("a/errors_more", []) and not files.owns("a/errors_more", ["a/errors_more"])
+    assert files.owns("a/errors", ["a/error"]) and not files.owns("a/errorsmore", [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "bare"),
+    [
+        ("./examples/a/add.py", "a/add"),
+        ("examples\\a\\add.cu", "a/add"),
+        ("recordings/nvidia-h200/a/add.ipynb", "a/add"),
+        ("a/add/", "a/add"),
+        ("a/recordings/x/add", "a/recordings/x/add"),
+        ("a/add.py.txt", "a/add.py.txt"),
+    ],
+)
+def test_a_name_without_what_names_a_file_of_it(typed, bare):
+    assert catalog._bare(typed) == bare
+
+
+def test_close_names_are_offered_once_each():
+    known = ["a/errors", "b/errors", "b/other"]
+    assert catalog.did_you_mean("errors", known) == " Did you mean a/errors or b/errors?"
+    assert catalog.did_you_mean("a/errors_", known) == " Did you mean a/errors or b/errors?"
+    assert catalog.did_you_mean("qqq", known) == ""
+    # As a whole, where a part is wrong and the rest is not close by itself.
+    assert (
+        catalog.did_you_mean("reduction_x/ab", ["reduction_y/ac"])
+        == " Did you mean reduction_y/ac?"
+    )
+
+
+def test_prose_loses_its_signs_and_is_numbered():
+    text = "# %% [markdown] about\n# One\n#two\n#  three\n# %% a\n# code\n# %% [markdown]\n# Last\n"
+    assert list(catalog.cells_of(text)) == [
+        ("md-1", "markdown", "One\ntwo\n three"),
+        ("a", "code", "# code"),
+        ("md-2", "markdown", "Last"),
+    ]
+    assert list(catalog.cells_of("x = 1\n")) == []
+
+
+def test_which_modules_are_imported(book):
+    text = (
+        "import os, one.two as t\nfrom three import (four,  # a note\n    five as six)\n"
+        "  from seven import eight\nfrom cudatut.book.a.b import c\nfrom . import nine\n"
+    )
+    found = list(catalog.imported(text, book.root / "x"))
+    for name in ("x/os", "x/one/two", "x/three", "x/three/four", "x/three/five", "x/seven", "x/seven/eight", "a/b", "a/b/c"):  # fmt: skip
+        assert book.root / f"{name}.py" in found, name
+    at_the_margin = list(catalog.imported(text, book.root / "x", margin=True))
+    assert book.root / "x/seven.py" not in at_the_margin
+    assert book.root / "x/three/five.py" in at_the_margin
+
+
+def test_a_text_that_is_not_utf_8_is_named(tmp_path):
+    (tmp_path / "x.py").write_bytes(b"\xff")
+    with pytest.raises(CudatutError, match=r"x\.py is not UTF-8 text: .*0xff"):
+        catalog.read_text(tmp_path / "x.py")
+    (tmp_path / "x.py").write_bytes(b"a\r\nb\r\n")
+    assert catalog.read_text(tmp_path / "x.py") == "a\nb\n"
+
+
+def test_the_script_among_files():
+    files = ["a/add.cu", "a/add/claims.py", "a/add/chapter.py", "a/add/chapter.cu"]
+    assert catalog.script_in("a/add", files) == "a/add/chapter.py"
+    assert catalog.script_in("a/add_claims", files) == "a/add/claims.py"
+    assert catalog.script_in("a/else", files) is None

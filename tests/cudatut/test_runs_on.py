@@ -43,3 +43,33 @@ def test_a_card_has_one_capability_and_the_cheapest_of_colab_is_the_free_one():
     assert next(iter(runs_on.COLAB)) == runs_on.FREE
     for kind in (runs_on.DATA_CENTER, runs_on.GEFORCE):  # `cards` takes the first for the oldest
         assert list(kind.values()) == sorted(kind.values())
+
+
+@pytest.mark.parametrize(
+    ("exactly", "cards"),
+    [
+        ("sm_75a", ["T4", "RTX 20"]),
+        ("sm_80a", ["A100"]),
+        ("sm_86a", ["RTX 30"]),
+        ("sm_89a", ["RTX 40"]),
+        ("sm_90a", ["H100", "H200"]),
+        ("sm_100a", ["B200"]),
+        ("sm_120a", ["RTX 50"]),
+    ],
+)
+def test_the_cards_of_a_capability_alone(exactly, cards):
+    """As NVIDIA's list has them; of what is exact, no newer card will do."""
+    assert runs_on.cards(exactly) == cards
+    assert runs_on.capability(exactly) == (f"{exactly[3:-2]}.{exactly[-2]}", True)
+    assert runs_on.capability(exactly[:-1]) == (f"{exactly[3:-2]}.{exactly[-2]}", False)
+    assert runs_on.colab(exactly) == {"89": "L4"}.get(exactly[3:-1], next((card for card in cards if card in runs_on.COLAB), None))  # fmt: skip
+
+
+def test_a_notebook_says_by_what_it_is_run():
+    """The form of nbformat and Colab: the kernel `python3`, and a GPU."""
+    assert runs_on.notebook_metadata("sm_75") == {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+        "accelerator": "GPU",
+        "colab": {"gpuType": "T4"},
+    }

@@ -5,7 +5,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 import pytest
 
-from cudatut.schema import LARGEST_INTEGER, Misfit, reader
+from cudatut.schema import LARGEST_INTEGER, Count, Misfit, reader, short
 
 
 @dataclass
@@ -100,3 +100,47 @@ def test_true_is_no_number():
         with pytest.raises(Misfit, match="is True"):
             reader(kind)(True)
     assert reader(int)(LARGEST_INTEGER - 1) == LARGEST_INTEGER - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x" * 58, repr("x" * 58)),  # 60 with its quotes
+        ("x" * 59, "'" + "x" * 56 + "..."),
+        ([], "[]"),
+    ],
+)
+def test_a_value_in_a_message_has_an_end(value, shown):
+    assert short(value) == shown
+
+
+def test_a_count_is_at_least_one():
+    assert reader(Count)(1) == 1
+    for wrong in (0, -1, 1.0):
+        with pytest.raises(Misfit, match=f"is {wrong}"):
+            reader(Count)(wrong)
+
+
+def test_an_empty_value_may_obey_its_rule():
+    """Only the rule is asked whether it is true, not the value."""
+    assert reader(Annotated[int, lambda number: number <= 0])(0) == 0
+    assert reader(Annotated[str, "label", lambda text: len(text) < 2])("") == ""
+    with pytest.raises(Misfit):
+        reader(Annotated[int, lambda number: number < 9, lambda number: number > 2])(1)
+
+
+def test_lists_are_lists_and_integers_are_numbers():
+    assert reader(list[float])((1, 2.5)) == [1, 2.5]
+    assert reader(tuple[int, str])([1, "a"]) == (1, "a")
+    for kind in (list[int], tuple[int, str], dict[str, int], Sheet, Pair):
+        for wrong in (3, "ab", None):
+            with pytest.raises(Misfit):
+                reader(kind)(wrong)
+    with pytest.raises(Misfit, match=r"\[1\] is 2"):
+        reader(tuple[int, str])([1, 2])
+    with pytest.raises(Misfit, match=r"\['a'\] is 2"):
+        reader(dict[str, str])({"a": 2})
+    for number in (-LARGEST_INTEGER, LARGEST_INTEGER, float("-inf"), 1j):
+        with pytest.raises(Misfit):
+            reader(float)(number)
+    assert reader(int | str | None)("a") == "a" and reader(int | None)(None) is None

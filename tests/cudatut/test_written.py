@@ -236,3 +236,107 @@ def test_words_of_two_letters_tell_nothing():
     assert not written._could_say(["ab", " b "], "cabd")
     assert written._could_say(["ab"], "ab")
     assert written._could_say(["x", "abd"], "cabd")
+
+
+# --- which argument is the name ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "field", "name"),
+    [
+        ('ct.check("a", "b", "sum")', "check", "name", "sum"),
+        ('ct.check("a", "b")', "check", "name", "output"),
+        ('ct.bench("a", "b", "c", "copy")', "benchmark", "name", "copy"),
+        ('ct.bench("a", "b", "c")', "benchmark", "name", "benchmark"),
+        ('ct.facts("t", "u")', "facts", "title", "t"),
+        ('ct.yours("a#b", "c", "t")', "facts", "title", "t"),
+        ('ct.yours("a#b", "c")', "facts", "title", "measured here"),
+        ('ct.table("t", "u")', "table", "title", "t"),
+        ('ct.series("t", "u")', "series", "title", "t"),
+        ('ct.goals("t", "u")', "goals", "title", "t"),
+    ],
+)
+def test_a_result_of_another_name_is_not_the_one_that_was_shown(call, kind, field, name):
+    code = {"a": CT + call}
+    assert said(code, {"a": [{"kind": kind, field: name}]}) == []
+    wanted = f"cell 'a' shows the {kind} '{name}', and it is not there"
+    assert said(code, {"a": [{"kind": kind, field: "else"}]}) == [wanted]
+    some = f"cell 'a' shows 1 or more results of the kind {kind}, and there are 0"
+    assert said(code, {"a": []}) == [wanted, some]
+
+
+def test_as_many_as_the_calls_are_there():
+    code = {"a": CT + 'ct.facts("t", {})\nct.facts("t", {})\nct.facts(name, {})'}
+    assert said(code, {"a": facts("t", "t", "more")}) == []
+    assert said(code, {"a": facts("t", "more")}) == [
+        "cell 'a' shows the facts 't', and it is not there",
+        "cell 'a' shows 3 or more results of the kind facts, and there are 2",
+    ]
+
+
+@pytest.mark.parametrize("given", ["*given", '"t", **given', "name", "3"])
+def test_a_name_that_no_literal_tells_may_be_any(given):
+    code = {"a": CT + f"ct.facts({given})", "b": CT + 'if x:\n    ct.facts("sizes", {})'}
+    assert said(code, {"a": facts("sizes")}) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"), [('f"abc{n}"', True), ('f"{n} abc"', True), ('f"ab {n}"', False), ("f'{n}'", False)]
+)  # fmt: skip
+def test_a_pattern_tells_by_three_letters(pattern, told):
+    """Less may stand in any name: of such a cell nobody can say that it does not show it."""
+    code = {"a": CT + f"if x:\n    ct.facts({pattern}, {{}})", "b": "show()"}
+    name = {'f"abc{n}"': "abc 1\n2", 'f"{n} abc"': "1 abc"}.get(pattern, "ab 1")
+    assert (said(code, {"b": facts(name)}) != []) is told
+    assert said(code, {"b": facts("x abc y")}) == []
+    assert said(code, {"a": facts(name)}) == []
+
+
+def test_the_package_may_have_another_name():
+    for line, module in (("import cudatut", "cudatut"), ("import os, cudatut as tut", "tut")):
+        code = {"a": line, "b": f'{module}.facts("t", {{}})'}
+        assert "is not there" in "".join(said(code, {"b": []})), line
+    assert said({"a": "import numpy as tut", "b": 'tut.facts("t", {})'}, {"b": []}) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ['ct.Kernel(name, "k")', 'ct.Kernel(*x)', 'other("part/file.cu")', 'ct.Kernel(f"{x}.cu")', "ct.Kernel(3)"],
+)  # fmt: skip
+def test_calls_that_name_no_file(call):
+    assert Code({"a": CT + call}).files == set()
+
+
+@pytest.mark.parametrize("length", [200, 201])
+def test_a_long_text_is_no_file(length):
+    assert len(Code({"a": CT + f'k = ct.Kernel("{"x" * length}", "k")'}).files) == (length == 200)
+
+
+def test_a_claim_that_no_cell_states():
+    """The last word that code has on it: of two cells the other states it."""
+    (found,) = said({"a": CT}, {"a": [CLAIM]})
+    assert found == "cell 'a', the claim 'c-1': this cell does not state it"
+    (found,) = said({"a": "%pip"}, {"other": [CLAIM]})
+    assert found == "cell 'other', the claim 'c-1': this cell does not state it"
+
+
+def test_of_two_calls_the_one_counts_that_differs_least():
+    lines = STATED.splitlines()
+    call = "\n".join(["  " + line for line in lines[2:]])
+    other = call.replace("2.0", "3.0").replace('"above"', '"below"')
+    code = "\n".join([*lines[:2], "if x:", call, "else:", other])
+    (problem,) = claimed(CLAIM | {"unit": "s"}, code)
+    assert "its unit is 's', and in the code it is '×'" in problem
+
+
+def test_either_value_of_a_condition_is_told():
+    code = STATED.replace("2.0", "2.0 if x else (1, 2)")
+    (problem,) = claimed(CLAIM | {"expected": 4.0}, code)
+    assert problem.endswith("its expected is 4.0, and in the code it is 2.0 or (1, 2)")
+    assert claimed(CLAIM | {"expected": [1, 2]}, code) == []
+
+
+def test_strings_of_a_module():
+    source = 'x = "one"\ny = f"two {x} three"\nz = 4\n'
+    assert words_of(source) == {"one", "two ", " three"}
+    assert words_of("%magic") == frozenset()
