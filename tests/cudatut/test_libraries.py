@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from cudatut import catalog, libraries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,3 +48,50 @@ def test_a_module_of_a_package_that_is_not_there():
     assert libraries.installed("json.decoder")
     assert not libraries.installed("nowhere_to_be_found")
     assert not libraries.installed("nowhere_to_be_found.driver")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "cupy", "bindings"),
+    [
+        ((13, 0), "cupy-cuda13x", "[graphs13]"),
+        ((12, 0), "cupy-cuda12x", "[graphs12]"),
+        ((11, 8), None, None),
+        (None, None, None),
+    ],
+)
+def test_what_is_told_to_pip_fits_the_driver(book, monkeypatch, cuda, cupy, bindings):
+    """Where nothing fits, nothing is said to be missing."""
+    monkeypatch.setattr(libraries, "installed", lambda module: module == "torch")
+    monkeypatch.setattr(libraries.device, "driver_cuda", lambda: cuda)
+    monkeypatch.setattr(libraries.device, "cupy_package", lambda: cupy)
+    book.example(
+        "a/add", "# %% a\nimport torch\nfrom cuda.bindings import driver\nct.vendor.sum(x)\n"
+    )
+    found = {one.name: one.command for one in libraries.missing_beside(catalog.get("a/add"))}
+    assert found.get("CuPy") == (cupy and f"pip install {cupy}")
+    assert (found.get("cuda-bindings") or "None").endswith(f"{bindings}'" if bindings else "None")
+    assert "PyTorch" not in found
+
+
+@pytest.mark.parametrize(
+    ("line", "lacks"),
+    [
+        ("import torch.nn as nn", True),
+        ("    from torch import cuda", True),
+        ("import torchvision", False),
+        ("x = 'import torch'", False),
+        ("vendor = 1", False),
+    ],
+)
+def test_a_library_is_known_by_its_imports(book, monkeypatch, line, lacks):
+    monkeypatch.setattr(libraries, "installed", lambda module: False)
+    monkeypatch.setattr(libraries.device, "driver_cuda", lambda: (12, 4))
+    book.example("a/add", f"# %% a\nif able:\n    pass\n{line}\n")
+    found = [one.name for one in libraries.missing_beside(catalog.get("a/add"))]
+    assert found == (["PyTorch"] if lacks else [])
+
+
+def test_the_modules_that_an_extra_lacks(monkeypatch):
+    monkeypatch.setattr(libraries, "installed", lambda module: module == "gguf")
+    assert libraries.missing("llm") == ["tokenizers"] and libraries.missing("gpu") == ["pycuda"]
+    assert libraries.missing("") == [] and libraries.missing("nowhere") == []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -320,3 +321,24 @@ def test_no_sentence_needs_what_is_heavy():
     subprocess.run(
         [sys.executable, "-c", code], check=True, env=os.environ | {words.VARIABLE: "zh"}
     )
+
+
+@pytest.mark.parametrize(
+    ("identifier", "chinese"),
+    [(0x0804, True), (0x0404, True), (0x0409, False), (0x0405, False), (0x0403, False), (0x0400, False)],
+)  # fmt: skip
+def test_the_language_of_windows_is_the_low_part_of_its_identifier(
+    monkeypatch, identifier, chinese
+):
+    """Simplified, traditional; English, Czech, Catalan, and none."""
+    kernel32 = SimpleNamespace(GetUserDefaultUILanguage=lambda: identifier)
+    monkeypatch.setattr("ctypes.CDLL", {"kernel32": kernel32}.get)
+    assert words._windows_is_chinese.__wrapped__() is chinese
+
+
+def test_a_sentence_is_said_in_the_language_asked_for(monkeypatch):
+    monkeypatch.setattr(words, "table", lambda: {"s": {"k": ["one {n}", "甲 {n}"]}})
+    say = words.section("s")
+    assert (say("k", n=1), say("k", "zh", n=2), say("k", "en", n=3)) == ("one 1", "甲 2", "one 3")
+    monkeypatch.setenv("CUDATUT_LANG", "zh")
+    assert (say("k", n=1), say("k", "en", n=3)) == ("甲 1", "one 3")
