@@ -340,3 +340,19 @@ def test_strings_of_a_module():
     source = 'x = "one"\ny = f"two {x} three"\nz = 4\n'
     assert words_of(source) == {"one", "two ", " three"}
     assert words_of("%magic") == frozenset()
+
+
+def test_a_claim_that_was_shown_is_there():
+    found = said({"a": CT + 'ct.claim("c-1", "x", "y")'}, {"a": []})
+    assert found[0] == "cell 'a' shows the claim 'c-1', and it is not there"
+
+
+def test_a_word_may_be_bound_to_a_name_before_it_is_shown():
+    a = CT + 'if able:\n    ct.facts("sizes", {})'
+    assert said({"a": a, "b": 'title = "sizes"\nshow(title)'}, {"b": facts("sizes")}) == []
+
+
+@pytest.mark.parametrize("binding", ["for SOURCE in x:\n    pass", "SOURCE = found()", "with x as SOURCE:\n    pass"])  # fmt: skip
+def test_a_name_that_is_bound_by_more_than_a_literal_has_no_value_that_the_text_tells(binding):
+    assert claimed(CLAIM | {"source": "x"}) != []
+    assert claimed(CLAIM | {"source": "x"}, STATED, b=binding) == []
