@@ -200,3 +200,60 @@ def test_what_is_no_ledger_is_refused(ledger, damage):
     ledger.write()
     with pytest.raises(CudatutError, match=r"instrument\.yml is no ledger of the instrument"):
         instrument.ledger()
+
+
+def test_of_which_aspects_a_recording_says_too_little(ledger):
+    """It has to name one file behind each aspect."""
+    check, timing = {"gpu/check.py": "a"}, {"gpu/timing.py": "a"}
+    says = "it does not say which files were behind"
+    asked = {"numbers": {"timing": 1, "checking": 1}}
+    assert list(instrument.unsaid({})) == []
+    assert list(instrument.unsaid(asked | {"files": check})) == []
+    assert list(instrument.unsaid(asked | {"files": timing})) == [f"{says} checking"]
+    assert list(instrument.unsaid(asked | {"files": {}})) == [f"{says} timing", f"{says} checking"]
+
+
+def test_all_raises_are_told_and_then_no_file(ledger):
+    used = instrument.used(["timing", "checking"])
+    ledger.numbers |= {"timing": 2, "checking": 3}
+    ledger.file("gpu/check.py", CHECK.replace("1e-5", "1e5"))
+    ledger.write()
+    assert instrument.outdated(used) == ["checking 1, now 3", "timing 1, now 2"]
+    assert instrument.outdated({"numbers": {"gone": 1}, "files": {}}) == ["gone 1, now None"]
+
+
+def test_what_two_files_import_is_told_once(ledger):
+    for name in ("gpu/check.py", "gpu/timing.py"):
+        text = (ledger.root / name).read_text()
+        ledger.file(name, f"{text}import cudatut.words\nimport cudatut\nfrom . import x\n")
+        ledger.files[name]["meaning"] = ledger.meaning(name)
+    ledger.file("words.py", "")
+    ledger.write()
+    (problem,) = instrument.problems()
+    assert problem.startswith("cudatut/gpu/check.py imports cudatut/words.py, and")
+    assert "List it under 'files', or under 'apart' with the reason" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("gpu/more.py", "x = 1\n", True),
+        ("gpu/more.py", "\n", False),
+        ("gpu/more.py", "xy", True),
+        ("gpu/more.txt", "words\n", False),
+        ("more.py", "x = 1\n", False),
+    ],
+)
+def test_which_files_lie_beside_the_instrument(ledger, name, text, told):
+    ledger.file(name, text)
+    found = [problem.partition(" lies")[0] for problem in instrument.problems()]
+    assert found == ([f"cudatut/{name}"] if told else [])
+
+
+def test_the_files_of_the_instrument_and_what_they_mean(ledger):
+    names = ["gpu/check.py", "gpu/timing.py"]
+    assert instrument.files() == [ledger.path, *(ledger.root / name for name in names)]
+    assert instrument.meaning("gpu/check.py") == ledger.meaning("gpu/check.py")
+    assert instrument.meaning("gpu/gone.py") is None
+    assert list(instrument.used(["timing"])["files"]) == names
+    assert list(instrument.used(["timing", "checking"])["numbers"]) == ["checking", "timing"]

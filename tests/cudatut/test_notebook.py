@@ -112,13 +112,16 @@ def test_cupy_is_installed_where_it_is_missing_and_fits(
     machine(cupy=package, hidden=hidden)
     told = []
 
-    def run(command, **_):
+    def run(command, capture_output, text):
+        assert capture_output and text, "what pip says goes on no page, and is read"
         told.append(command)
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(notebook.subprocess, "run", run)
+    # Else this process would not find what was not there before.
+    monkeypatch.setattr("importlib.invalidate_caches", lambda: told.append("looks again"))
     notebook.install_cupy()
-    wanted = [[sys.executable, "-m", "pip", "install", "-q", "cupy-cuda12x"]]
+    wanted = [[sys.executable, "-m", "pip", "install", "-q", "cupy-cuda12x"], "looks again"]
     assert told == (wanted if installs else []) and said(capsys) == []
 
 

@@ -378,3 +378,43 @@ def test_the_books_own_recordings():
     assert found.problems == []
     assert found.own == len(catalog.examples()) > 150
     assert found.others == len(list(paths.recordings_dir().glob("*/*/*.json"))) > 50
+
+
+def test_how_many_recordings_need_a_gpu(fresh):
+    for name in ("a/one", "a/two"):
+        fresh.example(name)
+    found = status.status()
+    assert (found.own, found.others, found.unfit) == (1, 0, 2)
+    said = list(found.lines())
+    assert len(found.problems) == 2 and said[:2] == found.problems
+    assert said[2] == "2 recordings need a GPU: `python -m cudatut record --stale`"
+    assert said[3:] == [f"note: {note}" for note in found.notes]
+
+
+def test_words_that_name_a_result_are_those_of_its_modules_and_the_names_of_its_files(book):
+    book.file("a/tools.py", 'X = "sizes"\n')
+    book.file("a/add.cu", "")
+    book.example("a/add", '# %% setup\nimport tools\nx = "own"\n')
+    notebook = book.notebook("a/add")
+    sources = recording.hashes(["a/add.py", "a/tools.py", "a/add.cu", "a/gone.py"])
+    notebook["metadata"]["cudatut"]["sources"] = {k: v or "0" * 64 for k, v in sources.items()}
+    book.recorded("a/add", notebook, agree=False)
+    found = status._words(recording.load("a/add"))
+    assert found == {"add", "tools", "gone", "sizes"}
+
+
+def test_what_no_chapter_has_is_left_alone(book):
+    """Of two chapters whose names fit the longer one has the example."""
+    assert status._chapters() == {}
+    (book.root.parent / "docs").mkdir()
+    (book.root.parent / "docs" / "contents.yml").write_text(CONTENTS, encoding="utf-8")
+    assert status._chapters() == {"a/done": True, "a/done_too": False, "a/planned": False}
+    hidden = [
+        book.example(name) and catalog.get(name)
+        for name in ("a/done_more", "a/done_too_more", "a/doner", "b/done")
+    ]
+    (problem,) = status._hidden(hidden)
+    assert problem == (
+        "examples/drafts.txt hides a/done_more, and its chapter is published: remove the pattern, or say "
+        "`written: draft` for a/done in docs/contents.yml"
+    )
