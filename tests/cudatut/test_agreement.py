@@ -1,7 +1,9 @@
 """What a recording has to agree on with its example and with itself; what an honest run can have made passes."""
 
 import copy
+import datetime
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -270,3 +272,70 @@ def test_the_first_moment_of_the_book_belongs_to_it(book, made):
     made["metadata"]["cudatut"]["recorded_at"] = agreement._BEGAN.isoformat()
     book.recorded(NAME, made, agree=False)
     assert recording.require_good(NAME)
+
+
+# --- recordings beside each other ---------------------------------------------------------------------
+
+
+def beside(*told):
+    """What is said of recordings, each (name, GPU, slim) and what else it says of its GPU."""
+    known = {"compute_capability": "9.0", "memory_bytes": 80, "sm_count": 132}
+    some = [
+        SimpleNamespace(
+            name=name, gpu=gpu, slim=slim, file=f"{name}@{number}", metadata={"gpu": known | {"name": gpu} | more}
+        )
+        for number, (name, gpu, slim, more) in enumerate(told)
+    ]  # fmt: skip
+    return list(agreement.among(some))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("compute_capability", "8.0"), ("memory_bytes", 40), ("sm_count", 114)]
+)
+@pytest.mark.parametrize("slim", [False, True])
+def test_of_a_model_all_say_the_same(key, value, slim):
+    usual = ("a/x", "H200", slim, {})
+    known = {"compute_capability": "9.0", "memory_bytes": 80, "sm_count": 132}
+    assert beside(usual, usual, ("a/y", "H200", slim, {key: value}), usual) == [
+        f"a/y@2: the {key} of the H200 is {value}, and in most recordings {known[key]}"
+    ]
+    assert beside(usual, ("a/y", "H100", True, {key: value})) == []
+
+
+def test_a_part_is_of_one_gpu_and_slim_ones_are_of_none():
+    ours, slim = ("a/x", "H200", False, {}), ("a/x", "T4", True, {})
+    assert beside(ours, slim, slim, ("b/x", "T4", False, {})) == []
+    assert beside(ours, ("a/y/z", "T4", False, {}), ours) == [
+        "a/y/z@1: the GPU of a is T4, and in most recordings H200"
+    ]
+
+
+def test_titles_are_counted():
+    def named(count):
+        return agreement._named([f"c{number}" for number in range(count)])
+
+    assert [named(count) for count in (1, 2, 3, 4)] == [
+        "the cell 'c0'",
+        "the cells 'c0', 'c1'",
+        "the cells 'c0', 'c1', 'c2'",
+        "the cells 'c0', 'c1', 'c2' and 1 more",
+    ]
+
+
+def test_a_recording_is_made_until_tomorrow(book, made):
+    """The clocks of two machines may be in other days."""
+    now = datetime.datetime.now(datetime.UTC)
+    for hours, fits in ((23, True), (25, False)):
+        at = (now + datetime.timedelta(hours=hours)).isoformat(timespec="seconds")
+        made["metadata"]["cudatut"]["recorded_at"] = at
+        assert (said(book, copy.deepcopy(made)) == []) is fits
+
+
+def test_the_order_of_names_that_were_not_shown_is_their_own():
+    """What the text does not have comes last."""
+    series = results.Series("s", results.Axis("a", ""), results.Axis("b", "us"), {"x": [(1, 2.0)], "y": [(1, 3.0)]}, None)  # fmt: skip
+    assert list(agreement.in_order(series, "").lines) == ["x", "y"]
+    row = "<tr><th>a</th><th>y</th></tr><tr><td>1</td></tr>"
+    assert list(agreement.in_order(series, row).lines) == ["y", "x"]
+    facts = results.Facts("t", [])
+    assert agreement.in_order(facts, "") is facts
