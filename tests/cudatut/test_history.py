@@ -152,3 +152,43 @@ def test_git_ends_with_who_asks_it(repository):
     assert asked.poll() is None
     del known
     assert asked.returncode == 0
+
+
+def test_a_time_and_a_name_are_asked_once_and_head_each_time(repository):
+    first = repository.commit(a="1\n")
+    known = past()
+    assert known.commit(first[:4]) == first and known.time(first) == known.time(first) > 0
+    asked = []
+    real = known._object
+    known._object = lambda name: asked.append(name) or real(name)
+    known.commit(first[:4]), known.time(first)
+    assert asked == []
+    known.commit(first[:3])  # too short for a name that stays what it is
+    known.commit("HEAD")
+    assert asked == [f"{first[:3]}^{{commit}}", "HEAD^{commit}"]
+
+
+def test_ancestors_are_those_of_head_as_it_is(repository):
+    first = repository.commit(a="1\n")
+    known = past()
+    assert known.is_ancestor(first)
+    second = repository.commit(a="2\n")
+    assert known.is_ancestor(second) and known.is_ancestor(first)
+
+
+def test_what_git_is_about_to_commit_is_no_file(repository):
+    first = repository.commit(a="1\n")
+    known = past()
+    assert known._object(":examples/a") is None and known._object("HEAD\nHEAD") is None
+    assert known.text(first, "examples/a") == b"1\n"
+
+
+def test_what_git_says_may_keep_its_blanks(repository):
+    repository.commit(a="1\n")
+    (repository.root / "examples" / "b").write_text("")
+    asked = ("status", "--porcelain")
+    assert history.git(repository.root, *asked) == "?? examples/b"
+    assert history.git(repository.root, *asked, strip=False) == "?? examples/b\n"
+    assert history.git(repository.root, "no-such-command") is None
+    assert history.of(repository.root) is not history.of(repository.root)
+    assert past() is history.history()
