@@ -27,7 +27,7 @@ from cudatut.rules.examples import HAN
 from cudatut.rules.places import finding, line_of_cell, line_of_exercise
 
 PARTS = ("given", "stub", "solution", "check")
-FEWEST, MOST = 2, 4
+FEWEST, MOST = 2, 3
 _PART = re.compile(rf"({'|'.join(PARTS)})-\d+")
 
 
