@@ -165,7 +165,8 @@ def test_of_three_cells_of_one_title_each_points_at_the_first(written) -> None:
 
 def test_where_a_script_would_not_run(written) -> None:
     """On the line of the magic, of the name, of the path: the first of each, every such name."""
-    text = GOOD + 'y = 2\n# !ls\n# %time y\ndisplay(In)\nz = "/root/x", "/home/y"\n'
+    here, there = (f"/{home}/somebody/x" for home in ("root", "home"))
+    text = GOOD + f'y = 2\n# !ls\n# %time y\ndisplay(In)\nz = "{here}", "{there}"\n'
     found = rules.of_example(written("x.py", text))
     assert [(one.line, one.message.partition(":")[0]) for one in found] == [
         (12, "a magic of notebooks does not run as a script"),
