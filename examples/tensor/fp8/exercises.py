@@ -28,7 +28,7 @@
 #             number is cut off, towards zero, to a multiple of 2^(e - bits). Then they are added without error. Where all
 #             numbers are zero the sum is zero. The check computes the same with whole numbers.
 #           zh: >-
-#             写出 `add_up(numbers, bits)`：沿最后一个轴求和，模拟一个首位之后只保留 `bits` 位的加法器。所有数都
+#             写出 `add_up(numbers, bits)`：沿最后一维求和，模拟一个最高位之后只保留 `bits` 位的加法器。所有数都
 #             与最大的数对齐：最大的数如果满足 2^e <= |x| < 2^(e + 1)，就把每个数都朝零截断成 2^(e - bits) 的倍数，
 #             再无误差地相加。如果所有数都是零，结果就是零。检查程序用整数做同样的计算。
 #         fails: "sums of the adder"
