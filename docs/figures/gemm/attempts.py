@@ -38,6 +38,6 @@ def copies(bk: int = 16, of_a: int = 8, of_b: int = 4) -> str:
     caption = tr(
         f"When a thread starts its copies of the tiles of A and B ({of_a} and {of_b} for a tile of 64 x 128) in a step. The second row stayed, "
         "the third was taken back.",
-        f"线程在一步里何时开始复制 A、B 的分块（分块为 64×128 时各 {of_a} 次和 {of_b} 次）。第二行留了下来，第三行撤回了。",
+        f"线程在一步里何时发起 A、B 分块的复制（分块为 64×128 时各 {of_a} 次和 {of_b} 次）。第二行留了下来，第三行撤回了。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -67,7 +67,7 @@ def step(bk: int = 16, stages: int = 3) -> str:
     caption = tr(
         f"One turn of the main loop. The copies bring the tile that is {stages - 1} steps ahead, A and B half a step apart. Behind the "
         "barrier the last depth reads the first of the next tile.",
-        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。越过屏障之后，最后一个深度去读下一个分块的第一个深度。",
+        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。过了屏障，做最后一个深度的乘法时，读的是下一个分块的第一个深度。",
     )
     return figure(s, alt=alt, caption=caption)
 

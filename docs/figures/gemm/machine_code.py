@@ -35,12 +35,12 @@ def control(stall: int = 4, sets: int = 1, waits: tuple[int, ...] = (0, 3), reus
         x += bit * width
     alt = tr(
         f"Bits 105 to 125 of an instruction: {stall} cycles to the next one, sets scoreboard {sets}, waits for {', '.join(map(str, waits))}.",
-        f"指令的第 105 至 125 位：{stall} 个周期后发出下一条，占用记分板 {sets}，等待记分板 {'、'.join(map(str, waits))}。",
+        f"指令的第 105 至 125 位：{stall} 个周期后发射下一条，占用记分板 {sets}，等待记分板 {'、'.join(map(str, waits))}。",
     )
     caption = tr(
         f"What the compiler tells the scheduler. Here: the next instruction {stall} cycles later, scoreboard {sets} until the result "
         f"has arrived, and first of all wait for the boards {' and '.join(map(str, waits))} (a bit each). 7 means none.",
-        f"编译器给调度器的指示。这里是：{stall} 个周期后发下一条；结果到达之前占用记分板 {sets}；发出之前先等记分板 "
+        f"编译器给调度器的指示。这里是：{stall} 个周期后发射下一条；结果到达之前占用记分板 {sets}；发射之前先等记分板 "
         f"{' 和 '.join(map(str, waits))}（每块一位）。7 表示没有。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -71,7 +71,7 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
         )
         + ".",
         "；".join(
-            f"每行 {pitch} 个元素：{rows} 行中 {good} 行从 16 字节的整数倍开始"
+            f"每行 {pitch} 个元素：{rows} 行中 {good} 行按 16 字节对齐"
             for pitch, good in told
         )
         + "。",

@@ -75,7 +75,7 @@ def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
     caption = tr(
         "Each box is a lane with its first four columns. Lanes in a column need the same words of B, lanes in a row the same of "
         "A. A color is a group of eight lanes, which a load of four words per lane serves together.",
-        "每个方块是一个 lane（图中只画它的前四列）。同列的 lane 读 B 的同样几个元素，同行的 lane 读 A 的同样几个元素。一种颜色是一组八个 lane；每个 lane 读四个元素时，一次处理一组。",
+        "每个方块是一个 lane（图中只画前四列）。同列的 lane 读 B 的同样几个元素，同行的 lane 读 A 的同样几个元素。一种颜色是一组八个 lane；每个 lane 读四个元素时，一次处理一组。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -17,7 +17,7 @@ def operands() -> str:
     left, wide, step, top = 96, 170, 190, 66
     s = Svg(left + step * 3, top + 4 * 56 + 6)
     cells = Grid(s, left, top, step, 56, gap=(step - wide, 10), rx=4, size=12)
-    for row, label in enumerate((tr("issued by", "由谁发出"), "A", "B", tr("sums", "累加值"))):
+    for row, label in enumerate((tr("issued by", "由谁发射"), "A", "B", tr("sums", "累加值"))):
         cells.name(row, label, "bold", 14, away=14)
     tints = {registers: "c1", shared: "c2", tensor: "c3 solid"}
     for number, (name, gpu, issuer, places) in enumerate(columns):
@@ -88,7 +88,7 @@ def pair(rows: int = 128, columns: int = 256) -> str:
         s.rect(x_d, y, wide - 4, high - 6, cls, sums, 2, 12)
     issued = tr(
         "one instruction,\nissued by one thread\nof the pair",
-        "一条指令，\n由其中一个线程块的\n一个线程发出",
+        "一条指令，\n由其中一个线程块的\n一个线程发射",
     )
     s.text_from(x_d + wide + 16, top + high - 12, issued, "muted", 12)
     alt = tr(
@@ -98,6 +98,6 @@ def pair(rows: int = 128, columns: int = 256) -> str:
     )
     caption = tr(
         "A pair of blocks: each brings its rows of A, and half of the columns of B that both need.",
-        "一对线程块：各自搬来 A 中自己的行；两者都要用的 B 的列，各搬一半。",
+        "一对线程块：A 的行各搬各的；两者都要用的 B 的列，各搬一半。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -62,7 +62,7 @@ def cluster() -> str:
     )
     caption = tr(
         "A stage of two blocks of a cluster: each asks for its own rows of A and for one half of B, which the multicast writes into both.",
-        "同一阶段里，一个集群的两个线程块各自请求 A 中自己的行和 B 的一半；B 的这一半经多播写进两个线程块。",
+        "同一阶段里，一个集群的两个线程块各取各的 A 的行，再各取 B 的一半；B 的这一半经多播写进两个线程块。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -60,7 +60,7 @@ def box() -> str:
     s.text(315, 30, tr("1 begins while the products run", "1 在乘法进行时就开始"), "muted")
     alt = tr(
         "The TMA copies a box of R to shared memory, ldmatrix brings it to the sums, stmatrix writes the rounded result into the same box, and the TMA stores it.",
-        "TMA 把 R 的一个盒子复制到共享内存，ldmatrix 把它送到累加值处，stmatrix 把舍入后的结果写回同一个盒子，再由 TMA 写出。",
+        "TMA 把 R 的一个盒子复制到共享内存，ldmatrix 把 R 读进寄存器，与累加值相加；stmatrix 把舍入后的结果写回同一个盒子，再由 TMA 写出。",
     )
     caption = tr(
         "R arrives in the box from which C leaves.", "R 先放进盒子，C 再从同一个盒子写出。"

@@ -25,7 +25,7 @@ def scales(blocks: int = 3, rows: int = 6) -> str:
         s.text((cells.x + end) / 2, y + 16, tr("depth k", "深度 k"), "muted", size=12)
     alt = tr(
         f"A has a scale for each row and each 128 steps of depth, here {blocks} for a row; B has one for each square of 128 columns of C and 128 steps.",
-        f"A 的每一行、每 128 步深度有一个缩放系数，这里一行有 {blocks} 个；B 的每个方块（C 的 128 列、128 步深度）有一个。",
+        f"A 的每一行沿深度每 128 个元素有一个缩放系数，这里一行有 {blocks} 个；B 的每个方块（C 的 128 列、深度 128）有一个。",
     )
     caption = tr(
         "Scales of blocks: every tinted piece has one. Both matrices lie with the depth along their lines.",

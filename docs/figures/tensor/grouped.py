@@ -38,7 +38,7 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
     alt = tr(
         f"{rows} rows of x sorted by expert; the {groups} experts get {given} of them. Each part is multiplied by the weights of its expert and "
         "gives the same rows of the result.",
-        f"x 的 {rows} 行按专家排序，{groups} 个专家分别得到 {given} 行。每一部分与自己专家的权重相乘，得到结果中同样的几行。",
+        f"x 的 {rows} 行按专家排序，{groups} 个专家分别得到 {given} 行。每一部分与对应专家的权重相乘，得到结果中同样的几行。",
     )
     caption = tr(
         "Rows sorted by expert: ends says where the rows of each expert end. An expert may have none.",
@@ -60,7 +60,7 @@ def waves(tiles: tuple[int, ...] = (3, 1, 5, 2), sms: int = 4) -> str:
     s = Svg(left + at * cell + gap + last * cell + 30, top + sms * (height + 6) + 34)
     for x0, length, title, placed in (
         (left, at, tr("a loop", "循环"), one_by_one),
-        (left + at * cell + gap, last, tr("one launch", "一次启动"), together),
+        (left + at * cell + gap, last, tr("one launch", "分组 kernel"), together),
     ):
         s.text_from(x0, 20, title, "bold")
         cells = Grid(s, x0, top, cell, height + 6, gap=(3, 6))
@@ -77,6 +77,6 @@ def waves(tiles: tuple[int, ...] = (3, 1, 5, 2), sms: int = 4) -> str:
     )
     caption = tr(
         "The number is the group of a tile; an empty box is an SM without work. In a loop every product has a last wave of its own.",
-        "数字是分块所属的组；空框表示 SM 没有工作。在循环里，每个乘法都有自己的最后一个波次。",
+        "数字是分块所属的组；空框表示 SM 没有工作。在循环里，每次乘法都各有最后一个波次。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -34,7 +34,7 @@ def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2
         f"Two warpgroups over time. While warpgroup 0 computes its softmax, the tensor cores finish its product P V and then do both products "
         f"of warpgroup 1, and the other way around. The tensor cores, drawn in a row of their own, always have work. Each product takes {product} "
         "cycles.",
-        f"两个线程束组随时间的工作。线程束组 0 计算 softmax 时，张量核心做完它的 P V，接着做线程束组 1 的两次乘法；反过来也一样。"
+        f"两个线程束组随时间的工作。线程束组 0 计算 softmax 时，张量核心做完线程束组 0 的 P V，接着做线程束组 1 的两次乘法；反过来也一样。"
         f"单独画出的一行里，张量核心一直有事可做。每次乘法 {product} 个周期。",
     )
     caption = tr(
@@ -81,7 +81,7 @@ def pieces(step: int = 1) -> str:
         f"Two pieces of eight rows of 128 bytes. In both, chunk c of row r stands at place c XOR r. Of keys, product {step} takes chunks "
         f"{2 * step} and {2 * step + 1} of each row, wherever they stand. Of values, a product takes all chunks of the eight rows.",
         f"两块各八行、每行 128 字节。两边都把第 r 行的 c 号小段放在 c XOR r 处。对于键，第 {step} 次乘法取每行的 {2 * step} 号和 {2 * step + 1} "
-        "号小段，不论它们放在哪里；对于值，一次乘法取八行的全部小段。",
+        "号小段，不论这些小段放在哪里；对于值，一次乘法取八行的全部小段。",
     )
     caption = tr(
         f"The same tile, two ways to read it. The numbers are chunks, swizzled. Left, `wgmma` number {step} of the scores takes 16 elements of 8 keys. "

@@ -45,7 +45,7 @@ def boxes(columns: int = 128) -> str:
             tr("lines along the depth: A", "行沿深度方向：A"),
             tr("line: a row of A", "一行：A 的一行"),
             tr("stride 1024: from 8 rows to the next", "stride 1024：从 8 行到下 8 行"),
-            tr("16 steps further: 32 bytes", "深入 16 步：32 字节"),
+            tr("16 steps further: 32 bytes", "再走 16 步：32 字节"),
         ),
         (
             tr("lines across it: B", "行横跨深度：B"),
@@ -55,7 +55,7 @@ def boxes(columns: int = 128) -> str:
                 f"leading 8192: to the next of {columns // 64} boxes",
                 f"leading 8192：到下一个盒子（共 {columns // 64} 个）",
             ),
-            tr("16 steps further: 2048 bytes", "深入 16 步：2048 字节"),
+            tr("16 steps further: 2048 bytes", "再走 16 步：2048 字节"),
         ),
     )
     for k, (title, line, *below) in enumerate(panels):

@@ -27,7 +27,7 @@
 #             two products with it. Then time it beside ours, as the program of this page does. A kernel of your own
 #             is checked, timed and ranked by `python -m cudatut try gemm my_sgemm.cu`.
 #           zh: >-
-#             找一个本页没有试过的实例 `MINE`，写下你的预计。检查程序用它做两次矩阵乘法。然后像本页的程序那样，与我们的一起
+#             找一个本页没有试过的实例 `MINE`，写下你的预计。检查程序用 `MINE` 做两次矩阵乘法。然后像本页的程序那样，与本书的实例一起
 #             计时。你自己写的 kernel，可以用 `python -m cudatut try gemm my_sgemm.cu` 检查、计时并排名。
 #         fails: "tried before"
 # ---

@@ -28,7 +28,7 @@
 #             its words of B. As a rung in a file of your own, `python -m cudatut try gemm my_sgemm.cu` times it.
 #           zh: >-
 #             一个线程的八列不必相邻。请给每个 lane 分配八列，让线程束写出一行结果时只碰到 32 个扇区，而不是
-#             256 个，读 B 时只走 8 趟。写成一级，放进单独的文件，就可以用
+#             256 个，读 B 时只走 8 趟。写成 kernel，放进单独的文件，就可以用
 #             `python -m cudatut try gemm my_sgemm.cu` 计时。
 #         fails: "sectors stored, passes read"
 # ---

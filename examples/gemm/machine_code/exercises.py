@@ -15,7 +15,7 @@
 #             of FMAs with `loops.share`, predict the rate and measure it: does every other instruction cost exactly
 #             one slot?
 #           zh: >-
-#             这个 kernel 的循环里有 16 条互不依赖的 FMA。请加上 `OTHERS` 条与它们无关的整数指令，并让 `out`
+#             这个 kernel 的循环里有 16 条互不依赖的 FMA。请加上 `OTHERS` 条与这些 FMA 无关的整数指令，并让 `out`
 #             用到这些指令的结果，否则编译器会把这些指令删掉。检查程序分别用 0、4、8 条编译，比较总和，数出一圈的指令。
 #             然后用 `loops.share` 读出 FMA 的占比，预测速率，再测量：每多一条别的指令，是不是正好多用一个发射槽？
 #         fails: "others in a turn"

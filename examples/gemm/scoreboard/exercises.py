@@ -29,7 +29,7 @@
 #             `python -m cudatut try gemm my_sgemm.cu` ranks it.
 #           zh: >-
 #             256 时，128 x 128 分块的各级只有四个线程块。请为 32 x 32 分块的 kernel 写出循环，越简单越好：
-#             读入两个分块，矩阵之外填 0，再相乘。先预测：从多大的尺寸起，会输给线程块少的好 kernel？把它放进单独的
+#             读入两个分块，矩阵之外填 0，再相乘。先预测：从多大的尺寸起，会慢于线程块较少的那些 kernel？把写好的 kernel 放进单独的
 #             文件，参数与各级相同，再加一行 `// @rung kernel=small_tiles block=32x32 tile=32x32`，就可以用
 #             `python -m cudatut try gemm my_sgemm.cu` 排名。
 #         fails: "1 x 1 x 1"

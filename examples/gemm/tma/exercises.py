@@ -27,7 +27,7 @@
 #             box, rows x columns, that a block needs for its 32 x 32 results. A row of a box must be a multiple of 16
 #             bytes.
 #           zh: >-
-#             写出 kernel `smooth`：`out` 的每个元素是 `X` 同一位置的元素与上下左右四个邻居的平均，边缘之外按零算。只在写的
+#             写出 kernel `smooth`：`out` 的每个元素是 `X` 同一位置的元素与上下左右四个元素的平均，边缘之外按零算。只在写的
 #             时候判断边缘，读的时候不判断。`BOX` 是一个线程块算 32 × 32 个结果所需的盒子，先行后列。盒子的一行必须是 16
 #             字节的整数倍。
 #         fails: "never written"

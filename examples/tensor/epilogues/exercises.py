@@ -15,7 +15,7 @@
 #             instruction puts it.
 #           zh: >-
 #             一次 wgmma 之后，128 个线程持有一个 64 行的分块，线程 t 有其中 `size` 个累加值。写出
-#             `places(t, size)`：用两个列表返回 sum[0]、sum[1]……所在的行和列。谁持有哪些值，见 wgmma 一章；
+#             `places(t, size)`：用两个列表返回 sum[0]、sum[1]……所在的行和列。哪个线程持有哪些值，见 wgmma 一章；
 #             列号相同的累加值，加的是同一个偏置。检查程序会核对每个累加值的位置是否与指令规定的一致。
 #         fails: "row and column"
 #       2:

@@ -25,7 +25,7 @@
 #             of this buffer before it copies, and the parity that the consumer waits for at its full barrier. A barrier
 #             that is new behaves as if a phase of parity 1 had ended. The check lets both run in a random order.
 #           zh: >-
-#             缓冲区环里的第 n 块：返回所在的缓冲区、生产者复制之前在该缓冲区的 empty 屏障上要等的奇偶、消费者在 full
+#             对环形缓冲区里的第 n 块，返回所在的缓冲区、生产者复制之前在该缓冲区的 empty 屏障上要等的奇偶、消费者在 full
 #             屏障上要等的奇偶。刚初始化的屏障，相当于刚结束了一个奇偶为 1 的相位。检查程序会让两者以随机次序运行。
 #         fails: "tiles in order"
 #       3:

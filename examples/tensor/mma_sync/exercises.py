@@ -26,8 +26,8 @@
 #             steps of depth, swizzled by `place`. Write `load_w`: for 16 columns of C, which are 16 lines of the tile, and 16
 #             steps of depth, b[0], b[1] are what `mma` wants for the first 8 columns, b[2], b[3] for the next 8.
 #           zh: >-
-#             权重 W 常常按 n × k 存放：C = A W^T。给出的 kernel 已把 W 的一个分块取进共享内存，共 128 行，每行 64 步深度，并按
-#             `place` 重排。写出 `load_w`：对于 C 的 16 列（即分块的 16 行）和 16 步深度，`mma` 算前 8 列要用 b[0]、b[1]，
+#             权重 W 常常按 n × k 存放：C = A W^T。题目的 kernel 已把 W 的一个分块取进共享内存，共 128 行，每行深度 64，并按
+#             `place` 重排。写出 `load_w`：对于 C 的 16 列（即分块的 16 行）和深度 16，`mma` 算前 8 列要用 b[0]、b[1]，
 #             算后 8 列要用 b[2]、b[3]。
 #         fails: "are wrong"
 # ---

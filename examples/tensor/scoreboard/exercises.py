@@ -15,8 +15,8 @@
 #             1 divided by this one. And if a kernel is twice as fast as the other on one shape and half as fast on another shape, both are
 #             equally fast. Why does the mean of the ratios not do it?
 #           zh: >-
-#             `ours` 和 `theirs` 是两个 kernel 在同样一些形状上的用时。写出 `times_as_fast(ours, theirs)`：用一个数表示我们的速度是对方的多少倍。
-#             这个数不能受先后次序影响：双方对调，必须得到倒数。如果一个 kernel 在一种形状上快一倍，在另一种形状上慢一半，
+#             `ours` 和 `theirs` 是两个 kernel 在同样一些形状上的用时。写出 `times_as_fast(ours, theirs)`：用一个数表示 `ours` 的速度是 `theirs` 的多少倍。
+#             这个数不能受先后次序影响：两者对调，必须得到倒数。如果一个 kernel 在一种形状上快一倍，在另一种形状上慢一半，
 #             那么两者应当算一样快。为什么用比值的平均数做不到？
 #         fails: "are wrong"
 #       2:

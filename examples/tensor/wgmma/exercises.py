@@ -26,7 +26,7 @@
 #             given kernel so that it takes W as it lies. A box of W then has 64 rows, 64 columns of C. k and n are
 #             multiples of 8.
 #           zh: >-
-#             神经网络的权重常常按 n × k 存放，也就是说，结果的一列对应内存里的一行：C = A W^T。请修改给出的 kernel，
+#             神经网络的权重常常按 n × k 存放，也就是说，结果的一列对应内存里的一行：C = A W^T。请修改题目的 kernel，
 #             让它直接使用这样存放的 W。这时 W 的一个盒子有 64 行，对应 C 的 64 列。k 和 n 都是 8 的倍数。
 #         fails: "are wrong"
 # ---
