@@ -81,7 +81,7 @@ def graph(
         f"number, the product down, and the sum with the vector before. A last norm and product give {vocab:,} logits.",
         f"嵌入把词元换成一个 {dim} 个数的向量。{layers} 层依次更新这个向量。每层有注意力部分：归一化，算 q、k、v 的乘法，按位置旋转，"
         f"{heads} 个头读取 KV 缓存做注意力，输出乘法，加上原来的向量；还有前馈部分：归一化，gate 与 up 两个乘法，逐个数相乘，down 乘法，"
-        f"加上原来的向量。最后的归一化和乘法给出 {vocab:,} 个 logits。",
+        f"加上原来的向量。最后经过归一化和矩阵乘法，得到 {vocab:,} 个 logits。",
     )
     caption = tr(
         f"The graph of SmolLM2-135M. Boxes with sizes multiply by a matrix; below them stand their weights in all layers together, in "

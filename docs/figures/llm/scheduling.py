@@ -27,7 +27,7 @@ def way() -> str:
     s.arrow(312, y, 312, 180, "warn")
     s.text(312, 200, tr("refused, with the reason", "拒绝，并说明原因"), "warn", size=12)
     s.arrow(596, top + high, 596, 180)
-    s.text(586, 200, tr("finished:\nits text has been shown", "结束：\n文本已经给出"), "", size=12)
+    s.text(586, 200, tr("finished:\nits text has been shown", "结束：\n文本已经输出"), "", size=12)
     s.arrow(684, top + high, 684, 180, "muted")
     s.text(684, 200, tr("cancelled", "取消"), "muted", size=12)
     s.text(630, 30, tr("holds blocks", "占用 KV 块"), "accent", size=12)

@@ -47,7 +47,7 @@ def guess(
     s = Svg(720, 172)
     said = Grid(s, 150, 20, 104, 70, gap=(10, 32), rx=4)
     said.named(0, 4, tr("computed in one step", "一步里计算"), "")
-    said.named(1, 4, tr("the model says", "模型给出"), "")
+    said.named(1, 4, tr("the model says", "模型采样"), "")
     good = ["c0", *["c3"] * right, *["hollow dash warn"] * (len(drafts) - right)]
     said.row(0, zip(good, ("brown", *drafts)))
     for i, word in enumerate(sampled):
@@ -59,10 +59,10 @@ def guess(
     alt = tr(
         f"The tokens brown, {', '.join(drafts)} are computed in one step; the model gives {', '.join(sampled)} after them. "
         f"{right} guesses were right, so {right + 1} tokens are kept: {kept}.",
-        f"brown、{'、'.join(drafts)} 在一步里计算，模型在它们之后依次给出 {'、'.join(sampled)}。猜对 {right} 个，于是保留 {right + 1} 个词元：{kept}。",
+        f"brown、{'、'.join(drafts)} 在一步里计算，模型在这些词元之后依次采样得到 {'、'.join(sampled)}。猜对 {right} 个，于是保留 {right + 1} 个词元：{kept}。",
     )
     caption = tr(
         f"{len(drafts)} guesses after 'brown'. {right} of them are what the model says, so {right + 1} tokens come out of one step.",
-        f"在 brown 之后猜了 {len(drafts)} 个词元，其中 {right} 个与模型给出的相同，于是一步得到 {right + 1} 个词元。",
+        f"在 brown 之后猜了 {len(drafts)} 个词元，其中 {right} 个与模型采样的相同，于是一步得到 {right + 1} 个词元。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -89,7 +89,7 @@ def diagram(
         ),
         caption=tr(
             "The recorded GPU, drawn from its own attributes. The rate on PCIe is the measured one, from pinned memory.",
-            "测量所用的 GPU，按驱动给出的属性画出。PCIe 上标的是从锁页内存实测的速率。",
+            "测量所用的 GPU，按从驱动读到的属性画出。PCIe 上标的是从锁页内存实测的速率。",
         ),
     )
 

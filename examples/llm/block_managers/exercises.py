@@ -31,7 +31,7 @@
 #             nothing if there are too few free blocks. The check runs 300 random sequences of operations, reads every token of every
 #             request after each operation, and counts the free blocks at the end.
 #           zh: >-
-#             下面的分配器不能正确地共享块：分叉之后，两张块表里是同样的块，先离开的请求会释放这些块，而另一个请求还占着。请加上引用计数和写时复制。`grow`
+#             下面的分配器不能正确地共享块：分叉之后，两张块表里是同样的块，先结束的请求会释放这些块，而另一个请求还在用。请加上引用计数和写时复制。`grow`
 #             给 `length` - 1 号及以前的词元留出位置，其中原来没有的词元随后写入；返回写入之前要先复制的块，写成一对对（从哪块，到哪块）。空闲块
 #             不够时抛出 `MemoryError`，状态保持不变。检查程序运行 300 段随机操作序列，每做完一次操作就读出所有请求的所有词元，最后
 #             清点空闲块。
