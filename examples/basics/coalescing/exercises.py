@@ -13,9 +13,9 @@
 #             length_of_arrays(xs, ys, zs, out, n) for points in three arrays. Predict for both how many sectors a warp's
 #             load of x touches, and which kernel is faster. The check compares the lengths for several n and times both.
 #           zh: >-
-#             一批点按 x、y、z、x、y、z……的次序存放，已给出的 kernel 计算它们到原点的距离。
+#             一批点按 x、y、z、x、y、z……的次序存放，题目中的 kernel 计算各点到原点的距离。
 #             如果点的三个坐标分别存成三个数组，请写出 length_of_arrays(xs, ys, zs, out, n)。
-#             先预测：两个 kernel 里，一个线程束读 x 各碰到几个扇区，哪个更快。检查程序用几种 n 核对结果，然后给两者计时。
+#             先预测：两个 kernel 里，一个线程束读 x 各要访问几个扇区，哪个更快。检查程序用几种 n 核对结果，然后给两者计时。
 #         fails: "never written"
 #       2:
 #         title: {en: "A transpose", zh: "转置"}
@@ -28,8 +28,8 @@
 #             out. Predict the sectors per request of load and store. Which kernel is faster? Can both sides be coalesced?
 #             The check transposes matrices of odd shapes and times both kernels beside a copy.
 #           zh: >-
-#             转置：out[column][row] = in[row][column]。已给出的 kernel 让 threadIdx.x 沿着 in 的一行前进，读是合并的，写则不是。
-#             请写出 along_output，让 threadIdx.x 沿着 out 的一行前进。分别预测两者的读和写每次请求碰到几个扇区。
+#             转置：out[column][row] = in[row][column]。题目中的 kernel 让 threadIdx.x 沿着 in 的一行前进，读是合并的，写则不是。
+#             请写出 along_output，让 threadIdx.x 沿着 out 的一行前进。分别预测两者的读和写每次请求要访问几个扇区。
 #             哪个更快？有没有哪种选法能让读和写都合并访问？检查程序先转置各种大小的矩阵，再把两个 kernel 与复制放在一起计时。
 #         fails: "never written"
 # ---

@@ -26,7 +26,7 @@
 #             both touch 4 sectors per request. The rows of the tile have 33 words: a later chapter explains why that is
 #             faster. The check transposes matrices of odd shapes and times the kernel beside a copy.
 #           zh: >-
-#             让 32 x 8 个线程的线程块通过共享内存搬运 32 x 32 个元素的分块，读和写的每次请求都只碰到 4 个扇区。
+#             让 32 x 8 个线程的线程块通过共享内存搬运 32 x 32 个元素的分块，读和写的每次请求都只涉及 4 个扇区。
 #             分块的每行声明为 33 个元素：后面有一章会解释为什么这样更快。
 #             检查程序先转置各种大小的矩阵，再给转置和复制计时，加以比较。
 #         fails: "never written"
@@ -40,7 +40,7 @@
 #             sets the size of near. Let the threads of a block load all words that it needs, also for a radius larger
 #             than the block. The check uses radii of 0, 3 and 300.
 #           zh: >-
-#             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。数组 near 的大小在启动时给出。
+#             out[i] 是 x[i] 与左右各 radius 个相邻元素的平均值，两端之外当作 0。数组 near 的大小在启动时指定。
 #             让线程块里的线程一起读入需要的元素，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
 #         fails: "never written"
 # ---

@@ -32,7 +32,7 @@
 #           zh: >-
 #             打开 0.11 或更新版本的 `vllm/v1/core/sched/scheduler.py`，在 `schedule` 中找到没有空闲块时抢占运行中
 #             请求的地方。写出 `victim(running, policy)`，返回要让出块的请求。running：运行中的请求，按接纳的先后排列；
-#             policy："fcfs" 或 "priority"。我们的列表按策略排序，取最后一个；vLLM 的列表不是这样。
+#             policy："fcfs" 或 "priority"。本书的列表按策略排序，取最后一个；vLLM 的列表不是这样。
 #         fails: "gives way"
 # ---
 # %% stub-1

@@ -28,7 +28,7 @@
 #             blocks it works. With few blocks somebody is admitted without room, or requests never end. Find the
 #             two mistakes and mend them.
 #           zh: >-
-#             `Impatient` 把我们的调度器的两个方法各改了一处。块充裕时一切正常；块紧张时，有的请求放不下也被
+#             `Impatient` 把本书调度器的两个方法各改了一处。块充裕时一切正常；块紧张时，有的请求放不下也被
 #             接纳，有的请求永远结束不了。请找出这两处错误并改正。
 #         fails: "(without room|is preempted)"
 #       3:

@@ -26,7 +26,7 @@
 #             of the stub has more. As a rung, `python -m cudatut try reduction my_kahan.cu` times it.
 #           zh: >-
 #             写出 Kahan 求和：把每次加法舍掉的部分存进一个变量，从下一个元素里减去。检查程序只允许大约两个末位单位的
-#             误差，给出的普通循环误差更大。写成阶梯的一级之后，`python -m cudatut try reduction my_kahan.cu` 会给它计时。
+#             误差，给出的普通循环误差更大。写成阶梯上的一个 kernel 之后，`python -m cudatut try reduction my_kahan.cu` 会给它计时。
 #         fails: "n=100000"
 # ---
 # %% stub-1

@@ -29,7 +29,7 @@
 #             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
 #           zh: >-
 #             不用 `%` 写出最后一个线程束的代码，而且任何 lane 都不能超出那 32 个元素。第五级里，线程束 0 在第三轮之后执行
-#             62 条指令。你能省下多少条？预计能省多少时间？把代码写成阶梯的一级，放进你自己的文件，加上一行
+#             62 条指令。你能省下多少条？预计能省多少时间？把代码写成阶梯上的一个 kernel，放进你自己的文件，加上一行
 #             `// @rung kernel=lean block=256 per_thread=2`，`python -m cudatut try reduction my_reduce.cu`
 #             就会把它和整个阶梯放在一起计时。
 #         fails: "n=31"
