@@ -37,7 +37,7 @@ def sum_and_max(
     alt = tr(
         f"Two grids of {lanes} lanes over time. With branches of {', '.join(str(length[p]) for p in paths)} steps the warp takes their sum, {len(steps)} steps; "
         f"with a loop of {', '.join(map(str, turns))} turns it takes the maximum, {max(turns)}.",
-        f"两幅时间图，各 {lanes} 个 lane。各条分支长 {'、'.join(str(length[p]) for p in paths)} 步，线程束要走它们之和 {len(steps)} 步；"
+        f"两幅时间图，各 {lanes} 个 lane。各条分支长 {'、'.join(str(length[p]) for p in paths)} 步，线程束一共要走 {len(steps)} 步，即各条分支之和；"
         f"循环圈数为 {'、'.join(map(str, turns))}，线程束走最大的 {max(turns)} 圈。",
     )
     caption = tr(

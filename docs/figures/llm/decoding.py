@@ -90,6 +90,6 @@ def q4_1(weights: int = 32, lane: int = 1) -> str:
     )
     caption = tr(
         f"{weights} weights in {4 + half} bytes: w = d q + m. One word gives a lane eight numbers by two masks and a shift.",
-        f"{weights} 个权重占 {4 + half} 字节：w = d q + m。一个字经过两次掩码和一次移位，就给出一个 lane 的八个数。",
+        f"{weights} 个权重占 {4 + half} 字节：w = d q + m。一个字经过两次掩码和一次移位，就得到一个 lane 的八个数。",
     )
     return figure(s, alt=alt, caption=caption)

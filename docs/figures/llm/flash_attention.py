@@ -47,13 +47,13 @@ def fragments(lane: int = 5) -> str:
         f"The elements of A, B and D with the number of the lane that holds them. Lane {lane} has of A the columns {2 * t} and {2 * t + 1}, "
         f"and 8 further on, of rows {g} and {g + 8}; of B rows {2 * t}, {2 * t + 1}, {2 * t + 8}, {2 * t + 9} of column {g}; of D columns {2 * t} and "
         f"{2 * t + 1} of rows {g} and {g + 8}.",
-        f"A、B、D 的每个元素标着持有它的 lane。lane {lane} 持有：A 的第 {g}、{g + 8} 行的第 {2 * t}、{2 * t + 1} 列及其右边 8 列处的两个；"
+        f"A、B、D 的每个元素都标着由哪个 lane 持有。lane {lane} 持有：A 的第 {g}、{g + 8} 行的第 {2 * t}、{2 * t + 1} 列及其右边 8 列处的两个；"
         f"B 的第 {g} 列的第 {2 * t}、{2 * t + 1}、{2 * t + 8}、{2 * t + 9} 行；D 的第 {g}、{g + 8} 行的第 {2 * t}、{2 * t + 1} 列。",
     )
     caption = tr(
         f"One `mma`: every element with the lane that holds it, those of lane {lane} (g = {g}, t = {t}) highlighted. Two neighbors share a "
         "register in A and B.",
-        f"一条 `mma`：每个元素标着持有它的 lane，突出的是 lane {lane}（g = {g}，t = {t}）的。在 A 和 B 里，相邻两个元素共用一个寄存器。",
+        f"一条 `mma`：每个元素都标着由哪个 lane 持有，突出的是 lane {lane}（g = {g}，t = {t}）的。在 A 和 B 里，相邻两个元素共用一个寄存器。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -75,7 +75,7 @@ def block(queries: int = 64, keys: int = 32, d: int = 64) -> str:
         f"Four rows of the {queries} x {keys} scores belong to the 16 threads with the same ty. One thread has the columns tx and "
         f"tx + 16 of them, and of the same four rows of the result four neighboring columns from 4 tx on.",
         f"{queries} x {keys} 个分数里，有四行属于 ty 相同的 16 个线程。其中一个线程负责第 tx 和 tx + 16 列；"
-        "在结果的同样四行里，它负责从 4 tx 开始的四列。",
+        "在结果的同样四行里，这个线程负责从 4 tx 开始的四列。",
     )
     caption = tr(
         f"What thread (ty, tx) = ({ty}, {tx}) computes: 4 x {keys // 16} scores, and 4 x 4 elements of the result. The 16 threads of a "

@@ -41,7 +41,7 @@ def chain(
     )
     alt = tr(
         f"A layer: products of matrices and attention in grey, and between them the steps of this chapter, with the numbers of a token that go in and come out. {told}.",
-        f"一层：灰色的是矩阵乘法与注意力，它们之间是本章的各步，标有每个词元输入、输出的数的个数。{told}。",
+        f"一层：灰色的是矩阵乘法与注意力，中间是本章的各步，标有每个词元输入、输出的数的个数。{told}。",
     )
     caption = tr(
         f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter, with the count of numbers of a token that go in and come out.",

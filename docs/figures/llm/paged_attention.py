@@ -96,7 +96,7 @@ def tables(
         f"{token} % {block} = {token % block}. So it is in slot {table[token // block]} * {block} + {token % block} = "
         f"{table[token // block] * block + token % block}.",
         f"序列 A 的第 {token} 个词元：{token} / {block} = {token // block}，块表里这一项是 {table[token // block]}；{token} % {block} = "
-        f"{token % block}。所以它在槽位 {table[token // block]} * {block} + {token % block} = {table[token // block] * block + token % block}。",
+        f"{token % block}。所以这个词元在槽位 {table[token // block]} * {block} + {token % block} = {table[token // block] * block + token % block}。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -27,7 +27,7 @@ def walk(n: int = 29, block: int = 4, grid: int = 3) -> str:
     caption = tr(
         f"{n} elements, {grid} blocks of {block} threads: i in the box, below it its thread. After a turn everyone steps "
         f"{stride} elements on, and at the end there are {grid} partial sums, however large n is.",
-        f"{n} 个元素，{grid} 个线程块，每块 {block} 个线程：框内是下标 i，下面是负责它的线程。每一轮之后，所有线程一起前进 {stride} 个元素；"
+        f"{n} 个元素，{grid} 个线程块，每块 {block} 个线程：框内是下标 i，下面是负责这个元素的线程。每一轮之后，所有线程一起前进 {stride} 个元素；"
         f"不管 n 有多大，最后都只有 {grid} 个部分和。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -77,7 +77,7 @@ def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
         "to the counters in L2. Shared: each block has one set of counters. Private: each block has one set for every lane. "
         "The last two add their sets to those in L2 once, at the end.",
         "三幅图，上面是线程块，下面是 L2。global：线程块里没有计数器，每个字节都向 L2 里的计数器发一次原子操作。shared：每个线程块有一套计数器。"
-        "private：每个线程块里每个 lane 有一套。后两种只在最后把自己那几套加到 L2 里一次。",
+        "private：每个线程块里每个 lane 有一套。后两种只在最后把各套计数器加到 L2 里一次。",
     )
     caption = tr(
         f"A color is a value, of which {bins} are drawn. The arrows carry one atomic per byte on the left, and one per value and block in the other two.",

@@ -28,7 +28,7 @@ def ticket(finish: tuple[int, ...] = (210, 330, 260, 400, 180)) -> str:
     caption = tr(
         f"Who draws ticket {len(finish) - 1} of {len(finish)} is last: all the others have published their partial sums "
         "before they drew. Nobody waits for anybody.",
-        f"{len(finish)} 个线程块里，拿到 {len(finish) - 1} 号的就是最后一个：其他线程块都是先公布部分和、再取号的。没有谁在等谁。",
+        f"{len(finish)} 个线程块里，拿到 {len(finish) - 1} 号的就是最后一个：其他线程块都是先公布部分和、再取号的。各线程块互不等待。",
     )
     return figure(s, alt=alt, caption=caption)
 

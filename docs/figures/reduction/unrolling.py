@@ -48,7 +48,7 @@ def barriers(block: int = 256) -> str:
         f"of them has something to add after the second round. In the second they meet at {after}; from half = 16 on one warp works alone, "
         "and only its own lanes wait for each other.",
         f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处屏障会合，而两轮之后只有一个还有加法可做；"
-        f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有它自己的 32 个 lane 互相等待。",
+        f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有这个线程束的 32 个 lane 互相等待。",
     )
     caption = tr(
         f"Block of {block}; the number below is `half`. Full lines: `__syncthreads()`, {before} and {after} of them; dashed: `__syncwarp()`. "

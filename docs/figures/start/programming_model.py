@@ -37,7 +37,7 @@ def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:
     )
     caption = tr(
         f"You write a block; the hardware cuts it into warps of {lanes} threads. Each small box is one thread.",
-        f"你写的是线程块，硬件把它切成每 {lanes} 个线程一个的线程束。每个小格是一个线程。",
+        f"你写的是线程块，硬件把线程块切成每 {lanes} 个线程一个的线程束。每个小格是一个线程。",
     )
     return figure(s, alt=alt, caption=caption)
 

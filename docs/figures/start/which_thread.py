@@ -36,7 +36,7 @@ def numbering(n: int = 10, threads: int = 4) -> str:
     )
     caption = tr(
         f"Circles are threads, with their number in the block. Boxes are the {n} elements.",
-        f"圆圈是线程，里面是它在线程块里的编号；方格是 {n} 个元素。",
+        f"圆圈是线程，圈里的数是线程在线程块里的编号；方格是 {n} 个元素。",
     )
     return figure(s, alt=alt, caption=caption)
 
