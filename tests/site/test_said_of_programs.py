@@ -88,7 +88,10 @@ STEP = {r"\.send$": 2, r"\._launch$": 2, "memcpy_dtoh": 1}
     "lang, says",
     [
         ("en", ("two graphs", "second copy", "a third brings the tokens back")),
-        ("zh", ("两个 CUDA graph", "第二次复制", "词元由第三次复制取回")),
+        (
+            "zh",
+            ("两个 CUDA graph", "采样参数接着再复制一次", "词元也用一次复制传回主机，前后一共三次"),
+        ),
     ],
 )
 def test_a_step_is_what_the_engines_page_says(lang, says):

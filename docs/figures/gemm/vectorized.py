@@ -71,8 +71,7 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
         )
         + ".",
         "；".join(
-            f"每行 {pitch} 个元素：{rows} 行中 {good} 行按 16 字节对齐"
-            for pitch, good in told
+            f"每行 {pitch} 个元素：{rows} 行中 {good} 行按 16 字节对齐" for pitch, good in told
         )
         + "。",
     )
