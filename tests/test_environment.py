@@ -279,6 +279,12 @@ def test_a_group_comes_from_the_lock_by_way_of_pips_mirror(book: Book) -> None:
     assert done.returncode == 0 and done.stderr == ""
 
 
+def test_what_is_installed_is_compiled_where_python_writes_no_bytecode(book: Book) -> None:
+    book.env["PYTHONDONTWRITEBYTECODE"] = "1"
+    assert book.provide("lint").returncode == 0
+    assert list(book.root.glob("env/lib/python3*/site-packages/__pycache__/tool.*.pyc"))
+
+
 @pytest.mark.parametrize("name", ["tool", "builder", "bare"])
 def test_what_has_changed_since_it_was_locked_is_refused(book: Book, name: str) -> None:
     """A package, what builds others, and the source of one without a wheel."""

@@ -197,9 +197,9 @@ class Environment:
         if listed != lines:
             self.install("build")
         say(what)
-        pip = ("uv", "pip", "install", "-q", "--python", self.python, "--require-hashes", "-r", "-")
-        # As pip does: else each start compiles what it imports, for ever where Python may write no bytecode.
-        pip += ("--compile-bytecode",)
+        # To bytecode, as pip does: else each start compiles what it imports, for ever where Python may write none.
+        pip = ("uv", "pip", "install", "-q", "--compile-bytecode", "--python", self.python)
+        pip += ("--require-hashes", "-r", "-")
         self.run(what, *pip, env=dict(env, **self.index()), hint=hint, input=b"".join(listed))
         if listed != lines:
             sync = ("uv", "sync", "-q", "--frozen", "--inexact", "--only-install-project")
