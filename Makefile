@@ -4,7 +4,7 @@
 #   make site     build the book in both languages and serve it on http://127.0.0.1:8000
 #   make test     what a change has to pass: every kind of test that needs no GPU
 #   make test-full  the same with whole sweeps, more random cases and all architectures: up to an hour
-#   make live     on a machine with a GPU: run every example there, then build
+#   make live     on a machine with a GPU: run every example there (NAME=basics: those of a part), then build
 #   make build    the site without serving it: site/ (English) and site/zh/
 #   make record   only run the examples (NAME=start/hello: one)
 #   make format   format Python and CUDA C++; make lint only looks
@@ -44,7 +44,7 @@ test-full:
 	@$(call with,test); $(PYTEST) --full $(ARGS)
 
 live:
-	@$(call with,gpu); status=0; $$py -m cudatut record || status=$$?; \
+	@$(call with,gpu); status=0; $$py -m cudatut record $(NAME) || status=$$?; \
 	$$py -m cudatut.site build --live || status=$$?; exit $$status
 
 record:
