@@ -40,11 +40,11 @@ def toolchain(capability: str = "9.0") -> str:
             f"sm_{digits}. The driver loads a cubin as it is, or compiles PTX at run time, and launches it on the GPU. "
             "nvcc --version asks the toolkit, nvidia-smi asks the driver.",
             f"CUDA Toolkit 把 CUDA C++ 源代码编译成面向 compute_{digits} 的 PTX，再由 ptxas 编译成面向 sm_{digits} 的 cubin。"
-            "驱动直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 询问 CUDA Toolkit，nvidia-smi 询问驱动。",
+            "驱动直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 查询 CUDA Toolkit，nvidia-smi 查询驱动。",
         ),
         caption=tr(
             "Two installations, two version numbers. Only the driver is needed to run a compiled kernel.",
-            "两套安装，两个版本号。运行已编译好的 kernel 只需要驱动。",
+            "驱动与 CUDA Toolkit 分别安装，各有各的版本号。运行已编译好的 kernel 只需要驱动。",
         ),
     )
 
@@ -70,7 +70,7 @@ def launch() -> str:
         ),
         caption=tr(
             "The host does not stop at the launch. It stops where it waits.",
-            "主机在启动时并不停下，只在等待时停下。",
+            "启动 kernel 时，主机并不停下，等待时才停下。",
         ),
     )
 
