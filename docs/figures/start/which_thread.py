@@ -32,7 +32,7 @@ def numbering(n: int = 10, threads: int = 4) -> str:
     alt = tr(
         f"Above, one thread walks through {n} boxes. Below, {blocks} blocks of {threads} threads: each thread has a "
         f"box of its own, and the last {slots - n} threads have none.",
-        f"上面，一个线程依次走过 {n} 个格子。下面，{blocks} 个线程块，每块 {threads} 个线程：每个线程负责一个格子，最后 {slots - n} 个线程没有格子。",
+        f"上面，一个线程依次处理 {n} 个格子。下面，{blocks} 个线程块，每块 {threads} 个线程：每个线程负责一个格子，最后 {slots - n} 个线程没有格子。",
     )
     caption = tr(
         f"Circles are threads, with their number in the block. Boxes are the {n} elements.",
@@ -82,7 +82,7 @@ def pixel_and_thread(gx: int = 2, gy: int = 2, bx: int = 4, by: int = 2) -> str:
     panel = width * cell
     s = Svg(2 * panel + gap + 8, top + height * 36 + 8)
     differ = 0
-    titles = (tr("pixel index", "像素编号"), tr("linear thread id", "线性线程编号"))
+    titles = (tr("pixel index", "像素下标"), tr("linear thread id", "线程编号"))
     for side, title in enumerate(titles):
         cells = Grid(s, 4 + side * (panel + gap), top, cell, 36, rx=3)
         s.text(cells.x + panel / 2, 20, title, "bold")
@@ -97,11 +97,11 @@ def pixel_and_thread(gx: int = 2, gy: int = 2, bx: int = 4, by: int = 2) -> str:
     alt = tr(
         f"Two tables of {width} by {height} threads in {gx} by {gy} blocks of {bx} by {by}. Left: numbers run along "
         f"the rows of the picture. Right: they run through one block after the other. {differ} of {width * height} differ.",
-        f"两张 {width} × {height} 的表，同样的线程分成 {gx} × {gy} 个线程块，每块 {bx} × {by}。左：编号沿图像的行走；右：编号走完一个线程块再走下一个。{width * height} 个里有 {differ} 个不同。",
+        f"两张 {width} × {height} 的表，同样的线程分成 {gx} × {gy} 个线程块，每块 {bx} × {by}。左：像素下标，沿图像逐行编号；右：线程编号，编完一个线程块再编下一个。{width * height} 个线程里，有 {differ} 个的两个数不相等。",
     )
     caption = tr(
         f"`grid=({gx}, {gy})`, `block=({bx}, {by})`; a color is a block. Grey on the right: the {width * height - differ} "
         "threads whose two numbers agree.",
-        f"`grid=({gx}, {gy})`、`block=({bx}, {by})`，每种颜色是一个线程块。右表灰色的 {width * height - differ} 个线程，两种编号恰好相同。",
+        f"`grid=({gx}, {gy})`、`block=({bx}, {by})`，每种颜色是一个线程块。右表灰色的 {width * height - differ} 个线程，两个数恰好相等。",
     )
     return figure(s, alt=alt, caption=caption)
