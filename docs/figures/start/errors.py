@@ -68,7 +68,7 @@ def request(lines=6, kernel=4) -> str:
         ),
         caption=tr(
             "While the kernel runs, the host is already somewhere else in the program.",
-            "kernel 还在运行，主机已经执行到了程序的别处。",
+            "kernel 还在运行，主机已经执行到后面的代码。",
         ),
     )
 
