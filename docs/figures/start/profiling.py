@@ -38,7 +38,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
         f"Without a synchronize the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
         f"in the synchronize and {copy_ms:g} ms in memcpy.",
         f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的 kernel，再做 {copy_ms:g} ms 的复制。"
-        f"不同步时，主机在 memcpy 里停留 {total:g} ms；加上同步后，{kernel_ms:g} ms 记在同步上，memcpy 只占 {copy_ms:g} ms。",
+        f"不同步时，memcpy 过了 {total:g} ms 才返回；加上同步后，{kernel_ms:g} ms 算在同步上，memcpy 只用 {copy_ms:g} ms。",
     )
     caption = tr(
         "The GPU does the same work in both. Only the host call that does the waiting changes.",
