@@ -37,7 +37,7 @@ def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:
     )
     caption = tr(
         f"You write a block; the hardware cuts it into warps of {lanes} threads. Each small box is one thread.",
-        f"你写的是线程块，硬件把线程块切成每 {lanes} 个线程一个的线程束。每个小格是一个线程。",
+        f"你写的是线程块；硬件把线程块切成线程束，每个线程束 {lanes} 个线程。每个小格是一个线程。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -65,7 +65,7 @@ def blocks_on_sms(blocks: int = 8, sms: tuple[int, ...] = (2, 4)) -> str:
     caption = tr(
         "One grid, two GPUs, time runs to the right. The drawing gives each SM one block at a time and equal times; "
         "a real SM holds several, and takes the next one whenever one ends.",
-        "同一个网格，两种 GPU，时间向右。图中假设每个 SM 一次只放一个线程块、耗时相同；实际的 SM 可以同时放好几块，哪块先结束，就补上下一块。",
+        "同一个网格在两种 GPU 上运行，时间从左到右。图中假设每个 SM 一次只放一个线程块，各个线程块用时相同；实际的 SM 可以同时放好几块，哪块先结束，就补上下一块。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -107,7 +107,7 @@ def divergence(lanes: int = 8, warps: int = 2) -> str:
     caption = tr(
         f"The same number of A and B in both drawings (warps drawn with {lanes} lanes). Dashed: a lane that is switched off. "
         f"{spent[0]} passes above, {spent[1]} below.",
-        f"两图里 A 与 B 的数目相同（每个线程束只画 {lanes} 个 lane）。虚线：被关掉的 lane。上图 {spent[0]} 趟，下图 {spent[1]} 趟。",
+        f"两图里 A 与 B 的数目相同（每个线程束只画 {lanes} 个 lane）。虚线表示停着的 lane。上图 {spent[0]} 趟，下图 {spent[1]} 趟。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -147,7 +147,7 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
     )
     caption = tr(
         f"Dependent instructions with a latency of {latency} clock cycles on one scheduler: a warp that waits costs nothing as long as another is ready.",
-        f"一个调度器，指令前后相依，延迟 {latency} 个时钟周期：只要另有线程束就绪，等待的线程束就不花任何代价。",
+        f"一个调度器，指令前后相依，延迟 {latency} 个时钟周期：只要有别的线程束就绪，等待就不浪费时钟周期。",
     )
     return figure(s, alt=alt, caption=caption)
 
