@@ -35,7 +35,7 @@ def operands() -> str:
     )
     caption = tr(
         "From generation to generation, operands move away from the threads. On Blackwell no operand of a product is in registers.",
-        "每一代的操作数都离线程更远。在 Blackwell 上，乘法的操作数都不在寄存器里。",
+        "操作数一代比一代离线程远。在 Blackwell 上，乘法的操作数都不在寄存器里。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -52,7 +52,7 @@ def block(size: int = 16, shown: int = 8) -> str:
     cells.heads(range(pairs), up=8)
     x, y = left + pairs * cell + 20, top + 70
     scale = Grid(s, x, top, cell, 40, gap=6, size=11)
-    scale.row(0, [("c3", tr("scale", "缩放"))]).heads([tr("elsewhere", "在别处")], up=8)
+    scale.row(0, [("c3", tr("scale", "缩放"))]).heads([tr("elsewhere", "存在别处")], up=8)
     number = ["c5", "c3", "c3", "c1"]
     Grid(s, left, y, 28, gap=2, rx=0).row(0, number * 2)
     Grid(s, x + cell - 8 - 28 * 8, y, 28, gap=2, rx=0).row(0, ["c5"] + ["c3"] * 4 + ["c1"] * 3)
