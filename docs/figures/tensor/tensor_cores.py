@@ -77,7 +77,7 @@ def holders(lane: int = 5) -> str:
     )
     caption = tr(
         f"The lane that holds each element, as the kernel found it on this GPU. Highlighted are the elements of lane {lane}, with their place in `x`.",
-        f"每个元素由哪个 lane 持有，是 kernel 在这块 GPU 上查到的。突出的是 lane {lane} 的元素，数字是元素在 `x` 中的位置。",
+        f"每个元素由哪个 lane 持有，是 kernel 在这块 GPU 上查到的。突出显示的是 lane {lane} 的元素，数字是元素在 `x` 中的位置。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -115,6 +115,6 @@ def roofline() -> str:
     caption = tr(
         "The roofline with its new roof. Kernels stand at their operations per byte between the L2 cache and the SMs, so the slope of L2 is theirs; that "
         "of memory is there for comparison.",
-        "带有新屋顶的 roofline。kernel 的横坐标是 L2 缓存与 SM 之间每字节的运算次数，所以对应的是 L2 的斜线；显存的斜线只供比较。",
+        "加上新屋顶的 roofline。kernel 的横坐标是 L2 缓存与 SM 之间每传输一个字节做多少次运算，所以应当看 L2 的斜线；显存的斜线只供对照。",
     )
     return figure(field.s, alt=alt, caption=caption)
