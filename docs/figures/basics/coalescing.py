@@ -41,7 +41,7 @@ def requests(words: int = 64) -> str:
     listed = "; ".join(f"{name}: {count}" for (name, _), count in zip(rows, counts))
     alt = tr(
         f"Strips of {words} words in sectors of {_SECTOR}. Sectors that one request of {_WARP} lanes touches: {listed}.",
-        f"每条画出 {words} 个元素，每 {_SECTOR} 个元素一个扇区。{_WARP} 个 lane 的一次请求碰到的扇区数：{listed}。",
+        f"每条画出 {words} 个元素，每 {_SECTOR} 个元素一个扇区。{_WARP} 个 lane 的一次请求访问的扇区数：{listed}。",
     )
     caption = tr(
         "One request of a warp. Small boxes: the words that its lanes want. Filled frames: the sectors that travel. The "
@@ -80,7 +80,7 @@ def mappings(drawn: int = 8, step: int = 2) -> str:
     listed = "; ".join(f"{name}: A {a}, B {b}, C {c}" for name, a, b, c in told)
     alt = tr(
         f"Elements of A, B and C that a warp touches at one step. Sectors for {_WARP} lanes: {listed}.",
-        f"线程束在循环的一步里碰到的 A、B、C 元素。{_WARP} 个 lane 的扇区数：{listed}。",
+        f"线程束在循环的一步里访问的 A、B、C 元素。{_WARP} 个 lane 的扇区数：{listed}。",
     )
     caption = tr(
         f"One step of the loop, {drawn} lanes drawn. Rows lie one after the other in memory: what is side by side in a row "

@@ -78,6 +78,6 @@ def lock(lanes: int = 4) -> str:
     )
     caption = tr(
         "Time runs to the right. In the upper part no lane gives the lock back, because that code stands behind the meeting point.",
-        "时间从左往右。上半部分没有 lane 归还锁，因为归还锁的代码在汇合点之后。",
+        "时间从左往右。上半部分没有 lane 释放锁，因为释放锁的代码在汇合点之后。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -25,6 +25,6 @@ def layout(
     )
     caption = tr(
         f"A row holds the same word of all lanes, side by side in memory. Colored: the word that each lane wants. If all want the same word, they touch one row; here {lanes} lanes touch {len(touched)} rows.",
-        f"一行是所有 lane 的同一个字，在内存里连续存放；着色的是各 lane 访问的字。如果所有 lane 访问同一个字，只碰到一行；这里 {lanes} 个 lane 碰到 {len(touched)} 行。",
+        f"一行是所有 lane 的同一个字，在内存里连续存放；着色的是各 lane 访问的字。如果所有 lane 访问同一个字，只涉及一行；这里 {lanes} 个 lane 涉及 {len(touched)} 行。",
     )
     return figure(s, alt=alt, caption=caption)

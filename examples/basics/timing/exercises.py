@@ -52,9 +52,9 @@
 #             than the memory. Predict whether the edge is sharp, and whether it
 #             lies at the size that the driver states.
 #           zh: >-
-#             写 `hot_rate(mb)`：复制一共读写 `mb` MB，一遍接一遍地启动，速率是多少
+#             写 `hot_rate(mb)`：一次复制共读写 `mb` MB，一次接一次地启动，速率是多少
 #             GB/s？可以用 `copy`、`busy` 和事件。检查程序从 L2 缓存的八分之一试到五倍，
-#             看数据在多大以内，复制比显存快。先预测：分界是陡的吗？是不是正好落在驱动报告
+#             看数据量不超过多少时，速率高于显存带宽。先预测：分界是陡的吗？是不是正好落在驱动报告
 #             的大小上？
 #         fails: "found / driver"
 # ---
