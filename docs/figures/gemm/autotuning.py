@@ -80,7 +80,7 @@ def luck(names: int = 24, scatter: float = 2.0, rounds: tuple[int, ...] = (1, 5,
     )
     caption = tr(
         f"{names} candidates that are equally fast; single runs scatter by {scatter:g} %. The luckiest looks ahead by {listed} (rounds: lead).",
-        f"{names} 个同样快的候选，单次运行的波动为 {scatter:g} %。看上去领先的幅度（轮数：领先）：{listed}。",
+        f"{names} 个同样快的候选，单次运行的波动为 {scatter:g} %。看上去领先的幅度（轮数：幅度）：{listed}。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -108,12 +108,12 @@ def heats(
         s.text(max(x + wide / 2, 66), top + height - high - 8, field, "bold")
         s.text(x + wide / 2, top + height + 18, count, "muted", size=13)
         x += wide
-    s.text(320, top + height + 42, tr("rounds of each heat", "每个赛段的轮数"))
-    s.text_from(60, 18, tr("contestants", "参赛者"))
+    s.text(320, top + height + 42, tr("rounds of each heat", "每段的轮数"))
+    s.text_from(60, 18, tr("contestants", "候选数"))
     listed = ", ".join(f"{field} x {count}" for count, field in fields)
     alt = tr(
         f"Heats of contestants x rounds: {listed}. Together {spent} runs, where {rounds[-1]} rounds for all would take {whole}.",
-        f"各赛段的参赛者 x 轮数：{listed}。一共 {spent} 次运行；如果全体各跑 {rounds[-1]} 轮，要 {whole} 次。",
+        f"各段的候选数 x 轮数：{listed}。一共 {spent} 次运行；如果全体各跑 {rounds[-1]} 轮，要 {whole} 次。",
     )
     caption = tr(
         f"Few rounds for all, more for the best: {spent:,} runs instead of {whole:,} for {rounds[-1]} rounds of all.",
