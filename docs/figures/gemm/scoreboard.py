@@ -51,7 +51,7 @@ def roofline() -> str:
     caption = tr(
         "Circles: FLOP per byte of memory, under the roof of memory. Squares: FLOP per byte between L2 and the SMs, under that of L2. The numbers are "
         "those of the table below; the pointer tells names.",
-        "圆点：按显存字节计，对应显存的屋顶；方块：按 L2 与 SM 之间的字节计，对应 L2 的屋顶。编号见下表，鼠标停留可看名字。",
+        "圆点按显存传输的字节数画，对应显存的屋顶；方块按 L2 与 SM 之间传输的字节数画，对应 L2 的屋顶。编号见下表，鼠标停留可看名字。",
     )
     return figure(field.s, alt=alt, caption=caption)
 
@@ -150,7 +150,7 @@ def targets() -> str:
     rows.append((name, 1.0, transposed, 2, 3, ""))
     name = tr(
         "few rows or columns, great depth: least, times cuBLAS",
-        "行列很少或很深：最低，与 cuBLAS 之比",
+        "行很少、列很少或深度很大：与 cuBLAS 之比，最低",
     )
     rows.append((name, 1.0, skinny, 2, 3, ""))
     name = tr("forty shapes: ahead of cuBLAS in", "四十种形状：领先 cuBLAS 的")

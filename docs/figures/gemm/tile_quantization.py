@@ -81,6 +81,6 @@ def saw(sms: int = 132, most: int = 528) -> str:
     )
     caption = tr(
         f"Part of {sms} SMs at work, over all waves, when each has room for one block. One tile past a full wave: {lows}.",
-        f"每个 SM 放得下一块时，{sms} 个 SM 在全部波次里的平均利用率。刚过满波一个分块时：{lows}。",
+        f"每个 SM 放得下一块时，{sms} 个 SM 在全部波次里的平均利用率。比满波多一个分块时：{lows}。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -78,6 +78,6 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
     caption = tr(
         "Beginnings of rows; strokes stand at multiples of 16 bytes. The number: how many words past such a multiple the row "
         "begins. Only rows with 0 can be read four words at a time from their first word on.",
-        "各行的开头；竖线在 16 字节的整数倍处。数字：行首在整数倍之后几个元素处。只有数字为 0 的行，才能从第一个元素起四个四个地读。",
+        "各行的开头；竖线在 16 字节的整数倍处。数字：行首距前一条竖线几个元素。只有数字为 0 的行，才能从第一个元素起四个四个地读。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -40,7 +40,7 @@ def tiles(
     )
     caption = tr(
         f"To scale. At the edges: the words of A (left) and of B (above) that warp {shown} needs at one depth.",
-        f"按比例绘制。边上是束 {shown} 在每个深度上要读的 A 的元素（左）和 B 的元素（上）。",
+        f"按比例绘制。边上是线程束 {shown} 在每个深度上要读的 A 的元素（左）和 B 的元素（上）。",
     )
     return figure(s, alt=alt, caption=caption)
 
