@@ -37,7 +37,7 @@ def plan(load: int = 7, multiply: int = 10, tiles: int = 4) -> str:
         f"The plan, drawn for a load of {load} and a multiplication of {multiply} units: {late} units for {tiles} tiles, or "
         f"{early}. A number is a tile; the lower order needs two buffers, for a tile arrives while another is read.",
         f"设想读取要 {load} 个单位时间、相乘要 {multiply} 个：{tiles} 个分块共需 {late} 或 {early}。数字是分块编号；"
-        "后一种要有两个缓冲区，因为一个分块到达时，线程还在读另一个。",
+        "后一种要有两个缓冲区，因为一个分块到达时，线程还在用另一个做乘法。",
     )
     return figure(s, alt=alt, caption=caption)
 
