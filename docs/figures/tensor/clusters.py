@@ -58,7 +58,7 @@ def cluster() -> str:
     alt = tr(
         "Two blocks of a cluster. Block 0 fetches its rows A0 and the columns B0, block 1 its rows A1 and the columns B1; B0 and B1 arrive in "
         "both blocks.",
-        "一个集群的两个线程块。线程块 0 取自己的行 A0 和列 B0，线程块 1 取自己的行 A1 和列 B1；B0 和 B1 都到达两个线程块。",
+        "一个集群的两个线程块。线程块 0 取自己的行 A0 和列 B0，线程块 1 取自己的行 A1 和列 B1；B0 和 B1 都写进两个线程块。",
     )
     caption = tr(
         "A stage of two blocks of a cluster: each asks for its own rows of A and for one half of B, which the multicast writes into both.",
