@@ -81,6 +81,6 @@ def pairs(d: int = 8) -> str:
     )
     caption = tr(
         "Equal tints are turned together. In the file, the rows of Wq and Wk stand in the lower order.",
-        "颜色相同的一起旋转。文件里 Wq 与 Wk 的行按下面的次序排列。",
+        "颜色相同的一起旋转。文件里 Wq 与 Wk 的行按图中下面一排的次序排列。",
     )
     return figure(s, alt=alt, caption=caption)
