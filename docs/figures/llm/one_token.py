@@ -86,7 +86,7 @@ def graph(
     caption = tr(
         f"The graph of SmolLM2-135M. Boxes with sizes multiply by a matrix; below them stand their weights in all layers together, in "
         f"millions. Embedding and logits use the same matrix. All weights: {weights / 1e6:.1f} million.",
-        f"SmolLM2-135M 的计算图。写有尺寸的框是与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
+        f"SmolLM2-135M 的计算图。写有尺寸的框表示与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
         f"权重总数：{weights / 1e8:.3f} 亿。",
     )
     return figure(s, alt=alt, caption=caption)
@@ -146,7 +146,7 @@ def roofline() -> str:
         + f". Memory and tensor cores meet at {meet:.0f}.",
         "各运算每字节的 FLOP："
         + "；".join(f"{STEPS[step][1]}：{text}" for step, text in told.items())
-        + f"。显存与张量核心的界线在 {meet:.0f} 处相交。",
+        + f"。显存与张量核心的上限线在 {meet:.0f} 处相交。",
     )
     caption = tr(
         "Large circles: whole steps. Small circles: attention, gate and up, logits. All stand on the roof, because these are "
