@@ -48,7 +48,7 @@ def kinds(
     caption = tr(
         "Slots side by side, as many as a request may ever need. While the requests run, nobody knows which slots are "
         "reserved and which are internal waste.",
-        "槽位连续，并且按请求可能用到的最大数量划分。请求运行期间，没有人知道哪些槽位是预留，哪些是内部浪费。",
+        "槽位连续，并且按请求可能用到的最大数量划分。请求运行期间，看不出哪些槽位是预留，哪些是内部浪费。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -142,6 +142,6 @@ def pools(cell: int = 16) -> str:
     )
     caption = tr(
         "From the simulation, with a pool of 1024 slots: time runs downwards, a tint is a request.",
-        "取自模拟，池有 1024 个槽位：时间自上而下，一种颜色是一个请求。",
+        "取自模拟，池有 1024 个槽位：时间自上而下，一种颜色代表一个请求。",
     )
     return figure(s, alt=alt, caption=caption)
