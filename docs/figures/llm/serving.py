@@ -9,8 +9,8 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
     s = Svg(720, 226)
     s.text_from(4, 62, tr("host", "主机"), "bold").text_from(4, 160, "GPU", "bold")
     for x, y, wide, cls, words in (
-        (60, 30, 112, "c1", tr("schedule:\nwho, which tokens", "调度：\n谁，哪些词元")),
-        (180, 30, 112, "c1", tr("assemble:\nthe arrays", "装配：\n各个数组")),
+        (60, 30, 112, "c1", tr("schedule:\nwho, which tokens", "调度：\n给谁算哪些词元")),
+        (180, 30, 112, "c1", tr("assemble:\nthe arrays", "准备：\n各个数组")),
         (300, 30, 92, "c2", tr("copies,\ntwo launches", "复制，\n两次启动")),
         (586, 30, 128, "c1", tr("finish: tokens to\ntheir requests", "收尾：词元\n交给各请求")),
         (346, 128, 128, "c3", tr("all layers:\na CUDA graph", "所有层：\n一个 CUDA graph")),
@@ -27,11 +27,11 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
     alt = tr(
         "The host schedules and assembles arrays, copies them and starts two CUDA graphs. On the GPU, the first computes all layers "
         "and the second draws a token for each request. The host hands the tokens to their requests.",
-        "主机调度、装配数组，复制数组，启动两个 CUDA graph；在 GPU 上，前一个计算所有层，后一个给每个请求采样一个词元；主机把词元交给各个请求。",
+        "主机调度、准备数组，复制数组，启动两个 CUDA graph；在 GPU 上，前一个计算所有层，后一个给每个请求采样一个词元；主机把词元交给各个请求。",
     )
     caption = tr(
         f"A step of the engine. {requests - prefill} requests have one token, {prefill} have {chunk}; the same launches compute all of them.",
-        f"引擎的一步。{requests - prefill} 个请求各有一个词元，{prefill} 个各有 {chunk} 个；同一批启动计算全部词元。",
+        f"引擎的一步。{requests - prefill} 个请求各有一个词元，{prefill} 个各有 {chunk} 个；全部词元由同一批启动算完。",
     )
     return figure(s, alt=alt, caption=caption)
 

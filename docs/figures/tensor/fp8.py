@@ -29,6 +29,6 @@ def scales(blocks: int = 3, rows: int = 6) -> str:
     )
     caption = tr(
         "Scales of blocks: every tinted piece has one. Both matrices lie with the depth along their lines.",
-        "分块缩放：每个着色的小块有一个缩放系数。两个矩阵都按深度方向逐行存放。",
+        "分块缩放：每个着色的小块有一个缩放系数。两个矩阵的每一行都沿深度方向存放。",
     )
     return figure(s, alt=alt, caption=caption)
