@@ -38,11 +38,11 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
     alt = tr(
         f"{rows} rows of x sorted by expert; the {groups} experts get {given} of them. Each part is multiplied by the weights of its expert and "
         "gives the same rows of the result.",
-        f"x 的 {rows} 行按专家排序，{groups} 个专家分别得到 {given} 行。每一部分与对应专家的权重相乘，得到结果中同样的几行。",
+        f"x 的 {rows} 行按专家排序，{groups} 个专家分别得到 {given} 行。每一部分与对应专家的权重相乘，得到结果里对应的几行。",
     )
     caption = tr(
         "Rows sorted by expert: ends says where the rows of each expert end. An expert may have none.",
-        "按专家排序的行：ends 给出每个专家的行在哪里结束。有的专家可能一行也没有。",
+        "按专家排序的行：ends 记录每个专家的行在哪里结束。有的专家可能一行也没有。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -73,10 +73,10 @@ def waves(tiles: tuple[int, ...] = (3, 1, 5, 2), sms: int = 4) -> str:
         s.text_from(x0, y, tr(f"{length} waves", f"{length} 个波次"), "muted", 12)
     alt = tr(
         f"{len(tiles)} groups with {', '.join(map(str, tiles))} tiles on {sms} SMs. One group after the other takes {at} waves, all as one list {last}.",
-        f"{len(tiles)} 个组，分块数分别为 {', '.join(map(str, tiles))}，在 {sms} 个 SM 上。一组接一组要 {at} 个波次，合成一个列表只要 {last} 个。",
+        f"{len(tiles)} 个组，分块数分别为 {', '.join(map(str, tiles))}，在 {sms} 个 SM 上运行。逐组计算要 {at} 个波次，合成一个列表只要 {last} 个。",
     )
     caption = tr(
         "The number is the group of a tile; an empty box is an SM without work. In a loop every product has a last wave of its own.",
-        "数字是分块所属的组；空框表示 SM 没有工作。在循环里，每次乘法都各有最后一个波次。",
+        "数字是分块所属的组；空框表示 SM 空闲。用循环时，每次乘法都有自己的最后一个波次，往往占不满所有 SM。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -35,7 +35,7 @@ def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2
         f"of warpgroup 1, and the other way around. The tensor cores, drawn in a row of their own, always have work. Each product takes {product} "
         "cycles.",
         f"两个线程束组随时间的工作。线程束组 0 计算 softmax 时，张量核心做完线程束组 0 的 P V，接着做线程束组 1 的两次乘法；反过来也一样。"
-        f"单独画出的一行里，张量核心一直有事可做。每次乘法 {product} 个周期。",
+        f"单独画出的一行里，张量核心从不空闲。每次乘法 {product} 个周期。",
     )
     caption = tr(
         f"Two warpgroups take turns, D = {d}, {keys} keys a step. Each product is drawn with the {product} cycles that it needs at least; the length "
@@ -51,14 +51,14 @@ def pieces(step: int = 1) -> str:
     s = Svg(left + 16 * cell + gap + 10, top + 8 * cell + 40)
     panels = (
         (
-            tr("keys: depth runs along a row", "键：深度沿着行"),
+            tr("keys: depth runs along a row", "键：深度沿行方向"),
             tr(
                 f"product {step}: elements {16 * step} to {16 * step + 15}",
                 f"第 {step} 次乘法：元素 {16 * step} 到 {16 * step + 15}",
             ),
         ),
         (
-            tr("values: depth runs from row to row", "值：深度从一行到下一行"),
+            tr("values: depth runs from row to row", "值：深度沿列方向"),
             tr("one product: all 8 rows, and the next 8", "一次乘法：这 8 行，再加后面 8 行"),
         ),
     )
