@@ -65,6 +65,6 @@ def ring(latency: int = 1000, multiply: int = 512, stages: int = 3, steps: int =
     )
     caption = tr(
         f"{stages} stages, drawn from the rule: a stage is copied again as soon as its products have ended. The number is the step.",
-        f"按公式画出的 {stages} 个阶段：一个阶段的乘法一结束，缓冲区就立即用于下一次复制。数字是步号。",
+        f"按公式画出的 {stages} 阶段流水线：一个阶段的乘法一结束，缓冲区就立即用于下一次复制。数字是步号。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -26,7 +26,7 @@ def rows_of_warps(columns: int = 128) -> str:
     alt = tr(
         f"The 64 x {columns} sums of a warpgroup are four bands of 16 rows, one for each warp. In a row of eight columns four lanes "
         "hold two numbers each.",
-        f"线程束组的 64 × {columns} 个累加值分成四条，每条 16 行，归一个线程束。每行的八列由四个 lane 各持有两个数。",
+        f"线程束组的 64 × {columns} 个累加值分成四条，每条 16 行，由一个线程束负责。每行的八列由四个 lane 各持有两个数。",
     )
     caption = tr(
         f"Each warp has 16 of the 64 rows, over all {columns} columns. Of eight columns a lane has two in row g and two in row g + 8, "
@@ -48,7 +48,7 @@ def boxes(columns: int = 128) -> str:
             tr("16 steps further: 32 bytes", "再走 16 步：32 字节"),
         ),
         (
-            tr("lines across it: B", "行横跨深度：B"),
+            tr("lines across it: B", "行垂直于深度方向：B"),
             tr("line: one step of depth", "一行：深度的一步"),
             tr("stride 1024: from 8 steps to the next", "stride 1024：从 8 步到下 8 步"),
             tr(
