@@ -36,11 +36,11 @@ def choices() -> str:
     alt = tr(
         f"Forty shapes by results and depth. {shares} of them share tiles among blocks, at least one with each of "
         f"{', '.join(map(str, used))} columns in a tile.",
-        f"四十种形状，按结果数和深度放置。其中 {shares} 种由几个线程块分担分块；分块的列数有 {'、'.join(map(str, used))}。",
+        f"四十种形状，按结果数和深度画在图中。其中 {shares} 种由几个线程块分担分块；分块的列数有 {'、'.join(map(str, used))}。",
     )
     caption = tr(
         "What the final kernel chooses on an H100 or H200. Circles: whole tiles only. Squares: blocks share the depth of "
         "some tiles. The color is the number of columns of a tile; the pointer tells the shape.",
-        "最终的 kernel 在 H100 或 H200 上的选择。圆点：只有整个分块；方块：几个线程块分担一些分块的深度。颜色表示分块的列数，鼠标停留可看形状。",
+        "最终的 kernel 在 H100 或 H200 上的选择。圆点：每个分块由一个线程块算完；方块：有些分块沿深度分给几个线程块来算。颜色表示分块的列数，鼠标停留可看形状。",
     )
     return figure(s, alt=alt, caption=caption)
