@@ -16,8 +16,8 @@
 #             winner is on average. Which number of rounds at 5 % is worth one round at 1 %?
 #           zh: >-
 #             有 32 个候选，每一个都比前一个慢 1%。单次运行的时间以真实时间为中心服从正态分布，标准差为
-#             `scatter`（0.01 即 1%）。模拟 `trials` 场比赛，按 `rounds` 次运行的中位数定胜负。返回最快的候选
-#             获胜的比例（%），以及冠军平均慢多少（%）。波动为 5% 时，跑多少轮才抵得上波动为 1% 时的一轮？
+#             `scatter`（0.01 即 1%）。模拟 `trials` 次比较，每次按 `rounds` 次运行的中位数选出一个候选。返回真正最快的候选
+#             被选中的比例（%），以及选出的候选平均慢多少（%）。波动为 5% 时，跑多少轮才抵得上波动为 1% 时的一轮？
 #         fails: "right, one round"
 #       2:
 #         title: {en: "A rule of your own", zh: "自己的规则"}

@@ -19,7 +19,7 @@
 #             求深度 8 的一步里一个线程束要走几趟。行步长 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
 #         fails: "passes to read A"
 #       2:
-#         title: {en: "Where padding fails", zh: "填充无能为力的地方"}
+#         title: {en: "Where padding fails", zh: "填充不起作用的情形"}
 #         level: medium
 #         minutes: 25
 #         task:

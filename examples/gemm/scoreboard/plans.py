@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "How the cost model was fitted, and what it loses", zh: "代价模型如何拟合，又损失多少"}
+#     title: {en: "How the cost model was fitted, and what it loses", zh: "代价模型：怎样拟合，选出的方案慢多少"}
 #     requires: sm_80
 #     timeout_s: 240
 #     long: true

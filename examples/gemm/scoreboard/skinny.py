@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Products with few rows, few columns, or great depth", zh: "行很少、列很少或深度很大的乘积"}
+#     title: {en: "Products with few rows, few columns, or great depth", zh: "行很少、列很少或深度很大的矩阵乘法"}
 #     requires: sm_80
 #     timeout_s: 120
 #     sizes:

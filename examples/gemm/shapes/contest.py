@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Forty shapes against cuBLAS", zh: "四十种形状，对阵 cuBLAS"}
+#     title: {en: "Forty shapes against cuBLAS", zh: "四十种形状，与 cuBLAS 比较"}
 #     requires: sm_80
 #     timeout_s: 120
 #     sizes: {shortened: [1, 40], how_many: [40, 4]}

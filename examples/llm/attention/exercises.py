@@ -19,7 +19,7 @@
 #             这样能省下字节吗？
 #         fails: "are wrong"
 #       2:
-#         title: {en: "Tiles that nobody sees", zh: "谁也看不见的分块"}
+#         title: {en: "Tiles that nobody sees", zh: "没有查询看得见的分块"}
 #         level: medium
 #         minutes: 20
 #         task:

@@ -4,7 +4,7 @@
 #     requires: sm_80
 #     exercises:
 #       1:
-#         title: {en: "What is left to compute?", zh: "还剩多少要算？"}
+#         title: {en: "What is left to compute?", zh: "还要计算多少个词元？"}
 #         level: easy
 #         minutes: 15
 #         task:

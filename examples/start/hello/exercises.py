@@ -12,7 +12,7 @@
 #             Complete the kernel so that its one thread prints ten lines, from "1 1" to "10 100": a number
 #             and its square. The check runs your kernel in a program of its own and compares all lines.
 #           zh: >-
-#             补全 kernel，让唯一的那个线程打印十行，从 "1 1" 到 "10 100"：每行是一个数和它的平方。
+#             补全 kernel，让唯一的那个线程打印十行，从 "1 1" 到 "10 100"：每行是一个数及其平方。
 #             检查程序会另起一个程序来运行你的 kernel，逐行比较。
 #         fails: "check lines"
 #       2:

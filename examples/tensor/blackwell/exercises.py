@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "Unpack nvfp4", zh: "解开 nvfp4"}
+#         title: {en: "Unpack nvfp4", zh: "解包 nvfp4"}
 #         level: easy
 #         minutes: 15
 #         task:

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Grouped products: a list of any sizes", zh: "分组乘法：任意尺寸的一列乘积"}
+#     title: {en: "Grouped products: a list of any sizes", zh: "分组乘法：一组任意尺寸的矩阵乘法"}
 #     requires: sm_90a
 #     timeout_s: 120
 #     sizes:

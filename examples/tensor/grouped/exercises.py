@@ -20,7 +20,7 @@
 #             哪里结束，有的组可能没有行。检查程序要求结果的每个元素恰好属于一个分块，而且该分块属于这一行所在的组。
 #         fails: "are wrong"
 #       2:
-#         title: {en: "Where the rows end", zh: "行在哪里结束"}
+#         title: {en: "Where the rows end", zh: "各组行的边界"}
 #         level: medium
 #         minutes: 25
 #         task:

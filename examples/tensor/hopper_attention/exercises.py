@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "Who holds this score?", zh: "这个分数在谁手里？"}
+#         title: {en: "Who holds this score?", zh: "这个分数在哪个线程里？"}
 #         level: easy
 #         minutes: 10
 #         task:
