@@ -25,12 +25,12 @@ def trees(block: int = 16, warp: int = 4) -> str:
     alt = tr(
         f"Two trees over the same {block} words with the same pairs. By modulo {shown[0]} of {block // warp} warps work "
         f"in the rounds, by strided index {shown[1]}.",
-        f"两棵树的 {block} 个元素和配对都相同。取模时，各轮有工作的线程束为 {shown[0]} 个（共 {block // warp} 个）；跨步索引时为 {shown[1]} 个。",
+        f"两棵树的 {block} 个元素和配对都相同。取模时，各轮在工作的线程束有 {shown[0]} 个（共 {block // warp} 个）；跨步索引时有 {shown[1]} 个。",
     )
     caption = tr(
         f"The same pairs, the same values, other threads. Warps are drawn with {warp} lanes, one color each: "
         f"{shown[0]} warps with work above, {shown[1]} below.",
-        f"配对相同，数值相同，做事的线程不同。图中每个线程束只画 {warp} 个 lane，一种颜色一个：上图各轮有 {shown[0]} 个线程束在工作，下图 {shown[1]} 个。",
+        f"配对相同，数值相同，做加法的线程不同。图中每个线程束只画 {warp} 个 lane，每种颜色表示一个线程束：上图各轮有 {shown[0]} 个线程束在工作，下图 {shown[1]} 个。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -62,11 +62,11 @@ def working(block: int = 256, warp: int = 32) -> str:
     alt = tr(
         f"Lanes at work per warp and round for a block of {block}. By modulo {totals[0]} of {warps * count} boxes have "
         f"work, mostly few lanes; by strided index {totals[1]}.",
-        f"{block} 线程的线程块里，每轮每个线程束有几个 lane 在工作。取模时 {warps * count} 格中有 {totals[0]} 格有工作，多半只有几个 lane；跨步索引时有 {totals[1]} 格。",
+        f"{block} 线程的线程块里，每轮每个线程束有几个 lane 在工作。取模时 {warps * count} 格中有 {totals[0]} 格有 lane 在工作，多半只有几个；跨步索引时有 {totals[1]} 格。",
     )
     caption = tr(
         f"Lanes that add, per warp (column) and round (row). Green: all {warp}; orange: some; dashed: none. "
         f"{totals[0]} boxes with work on the left, {totals[1]} on the right.",
-        f"每个线程束（列）每一轮（行）里做加法的 lane 数。绿：{warp} 个全在；橙：一部分；虚线：没有。左边 {totals[0]} 格有工作，右边 {totals[1]} 格。",
+        f"每个线程束（列）每一轮（行）里做加法的 lane 数。绿：{warp} 个都做；橙：只有一部分做；虚线：都不做。左边有 {totals[0]} 格做加法，右边有 {totals[1]} 格。",
     )
     return figure(s, alt=alt, caption=caption)

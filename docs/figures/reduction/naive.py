@@ -73,7 +73,7 @@ def tree(block: int = 8) -> str:
     alt = tr(
         f"A tree over {block} words of shared memory. In {count} rounds {', '.join(map(str, working))} threads add the "
         f"word at distance 1, 2, 4 and so on to their own, until word 0 holds {total}.",
-        f"用一棵树给共享内存里的 {block} 个元素求和。{count} 轮中，分别有 {'、'.join(map(str, working))} 个线程把距离为 1、2、4……的元素"
+        f"用一棵树对共享内存里的 {block} 个元素求和。{count} 轮中，分别有 {'、'.join(map(str, working))} 个线程把右边相隔 1、2、4……的元素"
         f"加到自己的元素上，最后 0 号元素是 {total}。",
     )
     caption = tr(
@@ -104,7 +104,7 @@ def launches(n: int = 1_111_111, block: int = 256) -> str:
     steps = ", ".join(f"{c:,}" for c in counts)
     alt = tr(
         f"{len(counts) - 1} launches of blocks of {block} threads bring {n:,} elements to one: {steps}.",
-        f"每块 {block} 个线程，启动 {len(counts) - 1} 次，把 {n:,} 个元素归为一个：{steps}。",
+        f"每块 {block} 个线程，启动 {len(counts) - 1} 次，把 {n:,} 个元素归约成一个数：{steps}。",
     )
     caption = tr(
         f"Each launch leaves one partial sum per block of {block}, and the next launch sums these (bars not to scale).",
