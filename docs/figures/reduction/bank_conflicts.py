@@ -29,12 +29,12 @@ def strided(block: int = 256, step: int = 4, warp: int = 0) -> str:
     alt = tr(
         f"{block} words of shared memory in rows of {BANKS}. In the round with distance {step} the {len(words)} lanes at "
         f"work of warp {warp} store to words {2 * step} apart: {used} banks, {ways} words in each.",
-        f"{block} 个共享内存字，每行 {BANKS} 个。距离为 {step} 的一轮里，线程束 {warp} 有 {len(words)} 个 lane 工作，写的字相隔 {2 * step}：落在 {used} 个存储体里，每个 {ways} 个字。",
+        f"{block} 个共享内存字，每行 {BANKS} 个。距离为 {step} 的一轮里，线程束 {warp} 有 {len(words)} 个 lane 工作，写的字相隔 {2 * step}：落在 {used} 个存储体里，每个存储体有 {ways} 个字。",
     )
     caption = tr(
         f"Distance {step}: lane numbers of warp {warp} at the words that they store to. A column is a bank: {used} banks "
         f"for {len(words)} lanes, so {ways} passes.",
-        f"距离 {step}：线程束 {warp} 的 lane 号标在各 lane 写入的字上。一列是一个存储体：{len(words)} 个 lane 挤在 {used} 个存储体里，要 {ways} 趟。",
+        f"距离 {step}：线程束 {warp} 的 lane 号标在各 lane 写入的字上。每一列是一个存储体：{len(words)} 个 lane 挤在 {used} 个存储体里，要 {ways} 趟。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -76,7 +76,7 @@ def conflicts(block: int = 256) -> str:
     caption = tr(
         f"Passes beyond the first, all stores of a block of {block}: {shown} = {sum(table['interleaved'])}. "
         "They peak in the middle: later rounds have too few lanes for worse.",
-        f"{block} 线程的线程块，全部写入中第一趟以外的趟数：{shown} = {sum(table['interleaved'])}。中间最高：再往后，工作的 lane 太少，冲突不会更多。",
+        f"{block} 线程的线程块，各轮写入多出的趟数（每次写入的第一趟不计）：{shown} = {sum(table['interleaved'])}。中间几轮最高；再往后，工作的 lane 太少，冲突不会更多。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -88,7 +88,7 @@ def tree(block: int = 16, warp: int = 4) -> str:
     distances = ", ".join(str(d) for d, _ in rounds("sequential", block))
     alt = tr(
         f"A tree over {block} words with distances {distances}: in each round threads 0, 1, 2 and so on add to words 0, 1, 2 and so on.",
-        f"{block} 个字上的一棵树，距离依次为 {distances}：每一轮都是线程 0、1、2……写第 0、1、2……个字。",
+        f"对 {block} 个字按树形求和，距离依次为 {distances}：每一轮都是线程 0、1、2……写第 0、1、2……个字。",
     )
     caption = tr(
         f"Sequential addressing: distances {distances}. Thread t writes word t, so neighboring lanes write neighboring words. "
@@ -125,7 +125,7 @@ def padding(size: int = 8, banks: int = 8) -> str:
     )
     caption = tr(
         f"Numbers are banks (drawn with {banks} of them); dashed: the word of padding. Rows never conflict.",
-        f"数字是存储体编号（图中共 {banks} 个）；虚线是填充的字。按行访问从不冲突。",
+        f"数字是存储体编号（图中共 {banks} 个）；虚线框是填充的字。按行访问不会冲突。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -136,15 +136,15 @@ def phases(words: int = 4) -> str:
     s = Svg(78 + BANKS * 20 + 6, 34 + words * 34)
     banks = Banks(s, 78, 26, high=34, gap=(2, 6), rx=3, numbers=range(0, BANKS, words))
     for phase in range(words):
-        banks.named(phase, 4, tr(f"phase {phase + 1}", f"第 {phase + 1} 段"), "")
+        banks.named(phase, 4, tr(f"phase {phase + 1}", f"第 {phase + 1} 趟"), "")
         for k in range(lanes):
             banks.box(phase, k * words, hue(phase), phase * lanes + k, across=words)
     alt = tr(
         f"A warp's load of {4 * words} bytes per lane takes {words} phases; each serves {lanes} lanes, which cover all {BANKS} banks once.",
-        f"每个 lane 读 {4 * words} 字节时，一个线程束分 {words} 段；每段 {lanes} 个 lane，恰好把 {BANKS} 个存储体各用一次。",
+        f"每个 lane 读 {4 * words} 字节时，一个线程束要走 {words} 趟；每趟 {lanes} 个 lane，恰好把 {BANKS} 个存储体各用一次。",
     )
     caption = tr(
         f"One load instruction of {4 * words} bytes per lane: {words} phases of {lanes} lanes (their numbers in the boxes), no conflict.",
-        f"一条指令让每个 lane 读 {4 * words} 字节：{words} 段，每段 {lanes} 个 lane（框中是 lane 号），没有冲突。",
+        f"一条指令让每个 lane 读 {4 * words} 字节：要走 {words} 趟，每趟 {lanes} 个 lane（框中是 lane 号），没有冲突。",
     )
     return figure(s, alt=alt, caption=caption)

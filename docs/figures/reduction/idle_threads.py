@@ -43,12 +43,12 @@ def before_after(block: int = 8) -> str:
     alt = tr(
         f"Two tables of {block} threads and {rounds + 1} steps. With one element per thread nobody adds while loading, and the "
         f"tree makes {one} additions. With two, every thread adds once while loading: {two} additions. The tree below is the same.",
-        f"两张表，{block} 个线程、{rounds + 1} 步。每个线程一个元素时，读取这一步没有加法，整棵树做 {one} 次加法；"
-        f"每个线程两个元素时，读取时每个线程先加一次，共 {two} 次。下面的树完全一样。",
+        f"两张表，{block} 个线程、{rounds + 1} 步。每个线程一个元素时，读取时不做加法，整棵树做 {one} 次加法；"
+        f"每个线程两个元素时，每个线程在读取时先加一次，共 {two} 次。下面的树完全一样。",
     )
     caption = tr(
         f"A block of {block}: a thread with + adds, a dashed one waits. The tree is no different; it serves twice as many elements.",
-        f"{block} 个线程的线程块：带 + 的在做加法，虚线的在等。树没有任何变化，只是一棵树处理了两倍的元素。",
+        f"{block} 个线程的线程块：带 + 的线程在做加法，虚线框的在等。树没有任何变化，只是一棵树处理了两倍的元素。",
     )
     return figure(s, alt=alt, caption=caption)
 
