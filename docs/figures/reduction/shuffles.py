@@ -53,7 +53,7 @@ def tree(lanes: int = 32) -> str:
     alt = tr(
         f"Tree over {lanes} lanes in {len(halves(lanes))} steps at distances {', '.join(map(str, halves(lanes)))}. In each step a lane adds "
         "the value of the lane that many places to its right. Half of the lanes that still matter drop out; in the end lane 0 holds the sum.",
-        f"{lanes} 个 lane 上的树，共 {len(halves(lanes))} 步，距离依次为 {'、'.join(map(str, halves(lanes)))}。每一步，一个 lane 加上右边相隔这么远的 lane 的值，"
+        f"{lanes} 个 lane 按树形求和，共 {len(halves(lanes))} 步，距离依次为 {'、'.join(map(str, halves(lanes)))}。每一步，一个 lane 加上右边相隔这么远的 lane 的值，"
         "有用的 lane 减半，最后 lane 0 得到总和。",
     )
     caption = tr(
@@ -72,7 +72,7 @@ def butterfly(lanes: int = 32) -> str:
     )
     caption = tr(
         "`__shfl_xor_sync`: as many instructions as the tree, and no lane works for nothing.",
-        "`__shfl_xor_sync`：指令数与树相同，但没有一个 lane 白做。",
+        "`__shfl_xor_sync`：指令数与树形相同，但没有一个 lane 白做。",
     )
     return figure(_tree(lanes, True), alt=alt, caption=caption)
 
@@ -97,10 +97,10 @@ def block_sum(warps: int = 8) -> str:
     s.text(x + step / 2, below, tr("read", "读"), "muted", size=13)
     alt = tr(
         f"Timeline of {warps} warps. Each makes {half} shuffles and stores one word; after one barrier warp 0 reads {warps} words and makes {half} more shuffles.",
-        f"{warps} 个线程束的时间线。每个线程束做 {half} 次洗牌、写一个字；经过一次屏障，线程束 0 读出 {warps} 个字，再做 {half} 次洗牌。",
+        f"{warps} 个线程束的时间线。每个线程束做 {half} 次洗牌、写一个部分和；经过一次屏障，线程束 0 读出 {warps} 个部分和，再做 {half} 次洗牌。",
     )
     caption = tr(
         f"{warps * half + half} shuffles, {warps} stores of one word, one barrier (the line), one load.",
-        f"{warps * half + half} 次洗牌，{warps} 次只写一个字的存储，一次屏障（竖线），一次读取。",
+        f"{warps * half + half} 次洗牌，{warps} 次写入（每次一个部分和），一次屏障（竖线），一次读取。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -24,7 +24,7 @@ def _tree(s: Svg, y: float, block: int, last_warp_alone: bool, left: float, step
         end, cls = (y + height, "accent dash") if alone else (bottom + 2, "warn")
         s.line(x, y - 4, x, end, cls)
         barriers += not alone
-        said = half if column else tr("load", "加载")
+        said = half if column else tr("load", "读取")
         s.text(x - step / 2, bottom + 18, said, "muted", size=13)
     return barriers
 
@@ -47,14 +47,14 @@ def barriers(block: int = 256) -> str:
         f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though only one "
         f"of them has something to add after the second round. In the second they meet at {after}; from half = 16 on one warp works alone, "
         "and only its own lanes wait for each other.",
-        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处屏障会合，而两轮之后只有一个还有加法可做；"
+        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在屏障处会合 {before} 次，而两轮之后只有一个线程束还有加法可做；"
         f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有这个线程束的 32 个 lane 互相等待。",
     )
     caption = tr(
         f"Block of {block}; the number below is `half`. Full lines: `__syncthreads()`, {before} and {after} of them; dashed: `__syncwarp()`. "
         "Dashed boxes: warps that come only to wait.",
         f"{block} 个线程的线程块，下面的数是 `half`。实线是 `__syncthreads()`，分别是 {before} 次和 {after} 次；短虚线是 `__syncwarp()`。"
-        "虚线框里的线程束只是来等一下。",
+        "虚线框里的线程束没有加法可做，只是在等。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -76,7 +76,7 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
         shared.append(len(both))
         s.text_from(10, y - 14, titles[number], "mono")
         cells = Grid(s, left, y, cell, 36, gap=(4, 6), rx=3)
-        names = (tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written)
+        names = (tr("read by a neighbor", "别的 lane 读"), read), (tr("written", "写入"), written)
         for row, (name, touched) in enumerate(names):
             cells.name(row, name, away=12)
             kinds: list[Kind] = ["hollow dash muted"] * words
@@ -86,11 +86,11 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
     alt = tr(
         f"Words of shared memory in one step with half = {half} and a warp of {lanes} lanes. With all lanes at work {shared[0]} words are "
         f"both read by one lane and written by another; with the lower {half} lanes alone, {shared[1]}.",
-        f"half = {half} 的一步，线程束按 {lanes} 个 lane 画。所有 lane 都参与时，有 {shared[0]} 个字既被一个 lane 读、又被另一个 lane 写；"
-        f"只让前 {half} 个 lane 参与时，这样的字有 {shared[1]} 个。",
+        f"half = {half} 的一步，线程束按 {lanes} 个 lane 画。所有 lane 都参与时，有 {shared[0]} 个元素既有 lane 读、又有别的 lane 写；"
+        f"只让前 {half} 个 lane 参与时，这样的元素有 {shared[1]} 个。",
     )
     caption = tr(
         f"One step, half = {half}, a warp drawn with {lanes} lanes. A word in both rows needs an order between its reader and its writer.",
-        f"一步之内，half = {half}，线程束按 {lanes} 个 lane 画。同时出现在两行里的字，读的 lane 和写的 lane 必须分出先后。",
+        f"一步之内，half = {half}，线程束按 {lanes} 个 lane 画。同时出现在两行里的元素，读和写必须分出先后。",
     )
     return figure(s, alt=alt, caption=caption)
