@@ -64,6 +64,6 @@ def late(blocks: int = 4, block: int = 4) -> str:
     caption = tr(
         f"In place, block b writes to place b, and places 0 to {blocks - 1} belong to block 0. If that one is late it adds "
         "partial sums in place of its own numbers.",
-        f"原地求和时，线程块 b 写到位置 b，而位置 0 到 {blocks - 1} 归线程块 0 读。线程块 0 如果来晚了，加的就是别人的部分和，而不是自己的数。",
+        f"原地求和时，线程块 b 写到位置 b，而位置 0 到 {blocks - 1} 归线程块 0 读。线程块 0 如果迟到，加的就是别的线程块的部分和，而不是输入里的数。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -23,7 +23,7 @@ def ticket(finish: tuple[int, ...] = (210, 330, 260, 400, 180)) -> str:
     alt = tr(
         f"{len(finish)} blocks finish in the order {sequence}. Each draws the next ticket; block {last} draws "
         f"{len(finish) - 1}, knows that it is the last, and adds all partial sums.",
-        f"{len(finish)} 个线程块按 {sequence} 的次序结束，各取下一个号码；线程块 {last} 拿到 {len(finish) - 1} 号，知道自己是最后一个，于是把所有部分和加起来。",
+        f"{len(finish)} 个线程块按 {sequence} 的次序结束，各取下一个号码；线程块 {last} 拿到 {len(finish) - 1} 号，可见是最后一个，于是把所有部分和加起来。",
     )
     caption = tr(
         f"Who draws ticket {len(finish) - 1} of {len(finish)} is last: all the others have published their partial sums "
@@ -46,12 +46,12 @@ def order(tiles: int = 12, resident: int = 3) -> str:
     alt = tr(
         f"{tiles} tiles of memory. Above, {resident} blocks take tile b, then b + {resident}, and so on; below, tile t has a "
         "block t of its own.",
-        f"显存分成 {tiles} 个分块。上面 {resident} 个线程块依次取第 b、b + {resident}……个分块；下面第 t 个分块有自己的线程块 t。",
+        f"显存分成 {tiles} 个分块。上面 {resident} 个线程块依次处理第 b、b + {resident}……个分块；下面第 t 个分块由线程块 t 处理。",
     )
     caption = tr(
         f"{tiles} tiles and {resident} blocks at a time. A walking block that falls behind stays behind; with a block per "
         "tile the next free place takes the next tile, so that what is read at one moment lies close together.",
         f"共 {tiles} 个分块，同时运行 {resident} 个线程块。往前走的线程块一旦落后就一直落后；每个分块一个线程块时，空出来的位置总是接着取下一个分块，"
-        "于是同一时刻读的地方彼此靠近。",
+        "于是同一时刻读的位置彼此靠近。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -68,7 +68,7 @@ def butterfly(lanes: int = 32) -> str:
     """`__shfl_xor_sync`: every lane ends with the sum."""
     alt = tr(
         f"Butterfly over {lanes} lanes in {len(halves(lanes))} steps: lanes whose numbers differ in one bit exchange values. In the end all {lanes} hold the sum.",
-        f"{lanes} 个 lane 的蝶形交换，共 {len(halves(lanes))} 步：编号只差一位的两个 lane 互换数值，最后 {lanes} 个 lane 都得到总和。",
+        f"{lanes} 个 lane 的蝶形交换，共 {len(halves(lanes))} 步：编号只有一个二进制位不同的两个 lane 互换数值，最后 {lanes} 个 lane 都得到总和。",
     )
     caption = tr(
         "`__shfl_xor_sync`: as many instructions as the tree, and no lane works for nothing.",
