@@ -63,7 +63,7 @@ def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
         for b in range(blocks):
             x, middle = x0 + b * (block_width + 8), x0 + b * (block_width + 8) + block_width / 2
             s.rect(x, 30, block_width, 100, "c0")
-            s.text(middle, 46, tr(f"block {b}", f"块 {b}"), "muted", size=12)
+            s.text(middle, 46, tr(f"block {b}", f"线程块 {b}"), "muted", size=12)
             sets = (0, 1, min(lanes, int((block_width - 6) // 8)))[p]
             wide = 1 + (cell if sets == 1 else 7)
             counters = Grid(s, middle - sets * wide / 2, 56, wide, cell + 1, gap=1, rx=1)
@@ -81,7 +81,7 @@ def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
     )
     caption = tr(
         f"A color is a value, of which {bins} are drawn. The arrows carry one atomic per byte on the left, and one per value and block in the other two.",
-        f"一种颜色是一个值，只画 {bins} 个。最左边，箭头代表每个字节一次原子操作；另外两种，每个线程块的每个值只有一次。",
+        f"一种颜色是一个值，只画 {bins} 个。左图的箭头表示每个字节一次原子操作；另外两图里，每个线程块对每个值才做一次。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -116,11 +116,11 @@ def warp(seed: int = 2) -> str:
     alt = tr(
         f"256 counters in rows of 32, a column is a bank. A warp's 32 random values hit {len(lanes_of)} counters; the most crowded bank "
         f"has {most_words} of them, wanted by {most_lanes} lanes. With a set per lane, each bank is wanted by one lane.",
-        f"256 个计数器，每行 32 个，一列是一个存储体。一个线程束的 32 个随机值命中 {len(lanes_of)} 个计数器；最挤的存储体里有 {most_words} 个，有 {most_lanes} 个 lane 要用。每个 lane 一套时，每个存储体只有一个 lane 要用。",
+        f"256 个计数器，每行 32 个，一列是一个存储体。一个线程束的 32 个随机值命中 {len(lanes_of)} 个计数器；最忙的存储体里有 {most_words} 个，{most_lanes} 个 lane 要用。每个 lane 一套时，每个存储体只有一个 lane 要用。",
     )
     caption = tr(
         f"32 random bytes, one per lane; a number says how many lanes want the counter. The fullest bank holds {most_words} different "
         f"counters, for {most_lanes} lanes. Below, every bank has one lane, whatever the bytes are.",
-        f"32 个随机字节，每个 lane 一个；格子里的数是要用这个计数器的 lane 数。最满的存储体有 {most_words} 个不同的计数器、{most_lanes} 个 lane。下面无论字节是什么，每个存储体都只有一个 lane。",
+        f"32 个随机字节，每个 lane 一个；格子里的数是要用这个计数器的 lane 数。最忙的存储体有 {most_words} 个不同的计数器、{most_lanes} 个 lane。下图里不管字节是什么，每个存储体都只有一个 lane 访问。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -38,11 +38,11 @@ def orders(n: int = 8) -> str:
     alt = tr(
         f"{n} elements added one after another and in a tree: on its way element 0 passes {n - 1} additions in the chain "
         f"and {rounds} in the tree.",
-        f"{n} 个元素，逐个相加与用树相加：元素 0 在链上要经过 {n - 1} 次加法，在树上只经过 {rounds} 次。",
+        f"{n} 个元素，逐个相加与按树形相加：元素 0 在链上要经过 {n - 1} 次加法，在树上只经过 {rounds} 次。",
     )
     caption = tr(
         f"Both take {n - 1} additions. Element 0 is rounded {n - 1} times in the chain and {rounds} times in the tree; "
         f"for 2²⁰ elements it would be {2**20 - 1:,} and 20.",
-        f"两种次序都做 {n - 1} 次加法。元素 0 在链上被舍入 {n - 1} 次，在树上 {rounds} 次；如果是 2²⁰ 个元素，就是 {2**20 - 1:,} 次与 20 次。",
+        f"两种次序都做 {n - 1} 次加法。元素 0 在链上要经过 {n - 1} 次舍入，在树上只有 {rounds} 次；如果是 2²⁰ 个元素，就是 {2**20 - 1:,} 次与 20 次。",
     )
     return figure(s, alt=alt, caption=caption)
