@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config, items):
         return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
     if not config.getoption("--full"):
-        items[:], left = thinned.thinned(items)
+        items[:], left = thinned.thinned(items, needed.IN_CI)
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)

@@ -58,6 +58,12 @@ def test_what_is_not_marked_runs_and_what_is_full_does_not():
     assert run == [*plain, sweep[0], sweep[4]] and left == [*sweep[1:4], *full]
 
 
+def test_what_takes_long_runs_in_ci():
+    plain, full, ci = items("plain", 2), items("full", 1, full=()), items("ci", 3, ci=())
+    assert thinned([*plain, *full, *ci]) == (plain, [*full, *ci])
+    assert thinned([*plain, *full, *ci], in_ci=True) == ([*plain, *ci], full)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("first", range(3))
 @pytest.mark.parametrize("second", [[1], [2], "ab", 4.5])
@@ -83,7 +89,7 @@ def test_a_sweep_without_parameters_is_refused():
 
 def test_a_run_says_how_many_of_how_many():
     assert said(0, 5) == []
-    assert said(3, 7) == ["7 of 10 tests: the other 3 are of sweeps, and run in `make test-full`"]
+    assert said(3, 7) == ["7 of 10 tests: the other 3 take long or are of sweeps, and run in `make test-full`"]
 
 
 def test_the_whole_is_run_where_there_is_an_hour():

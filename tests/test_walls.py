@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,18 @@ def room_of(name: str) -> str | None:
 
 def nodes(path: Path, *kinds: type[ast.AST]) -> Iterator[Any]:
     """The nodes of these kinds in the syntax of a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return (node for node in ast.walk(tree) if isinstance(node, kinds))
+    return (node for node in _nodes(path.read_text(encoding="utf-8")) if isinstance(node, kinds))
+
+
+@cache
+def _nodes(text: str) -> list[ast.AST]:
+    """All of them; each wall looks at every module."""
+    return list(ast.walk(ast.parse(text)))
+
+
+def called(node: ast.Call) -> str:
+    """The name of what is called, without what it is of."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def imports(path: Path, root: Path) -> Iterator[tuple[int, str]]:
@@ -137,7 +148,7 @@ def imports(path: Path, root: Path) -> Iterator[tuple[int, str]]:
             above = around[: len(around) - node.level + 1] if node.level else []
             whole = ".".join([*above, *filter(None, [node.module])])
             yield from ((node.lineno, f"{whole}.{one.name}") for one in node.names)
-        elif node.args and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif node.args and called(node) in ("import_module", "__import__"):
             text = ast.unparse(node.args[0])
             literal = re.fullmatch(r"""f?(["'])(.*)\1""", text)
             yield node.lineno, literal[2] if literal else f"cudatut.book.{{{text}}}"

@@ -2,7 +2,8 @@
 
 A test that carries `@pytest.mark.sweep` has more cases than a change needs to meet each time. Without `--full` as few of them run
 as still meet every value of every parameter; `@pytest.mark.sweep(3)` says that its values are alike, and that three cases do.
-A test that carries `@pytest.mark.full` runs with `--full` only.
+A test that carries `@pytest.mark.full` runs with `--full` only; one that carries `@pytest.mark.ci` in CI ($CI) too: what takes long, and
+of which something quicker says nearly as much to whoever has just changed a file.
 """
 
 from collections import Counter
@@ -38,12 +39,14 @@ def cover(cases: Sequence[dict[str, str]], most: int | None = None) -> list[int]
     return chosen
 
 
-def thinned(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+def thinned(
+    items: Sequence[pytest.Item], in_ci: bool = False
+) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong."""
     sweeps: dict[str, tuple[pytest.Mark, list[pytest.Item]]] = {}
     added = set()
     for item in items:
-        if item.get_closest_marker("full"):
+        if item.get_closest_marker("full") or (item.get_closest_marker("ci") and not in_ci):
             added.add(item)
         elif mark := item.get_closest_marker("sweep"):
             sweeps.setdefault(item.nodeid.partition("[")[0], (mark, []))[1].append(item)
@@ -63,4 +66,4 @@ def said(left: int, ran: int) -> list[str]:
     if not left:
         return []
     whole = ran + left
-    return [f"{ran} of {whole} tests: the other {left} are of sweeps, and run in `make test-full`"]
+    return [f"{ran} of {whole} tests: the other {left} take long or are of sweeps, and run in `make test-full`"]
