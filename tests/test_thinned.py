@@ -89,7 +89,9 @@ def test_a_sweep_without_parameters_is_refused():
 
 def test_a_run_says_how_many_of_how_many():
     assert said(0, 5) == []
-    assert said(3, 7) == ["7 of 10 tests: the other 3 take long or are of sweeps, and run in `make test-full`"]
+    assert said(3, 7) == [
+        "7 of 10 tests: the other 3 take long or are of sweeps, and run in `make test-full`"
+    ]
 
 
 def test_the_whole_is_run_where_there_is_an_hour():

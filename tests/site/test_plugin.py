@@ -336,6 +336,8 @@ def test_slimming_changes_nothing_seen():
     assert "<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>" in done
     assert done.split() == page.split() and len(done) < len(page)
     assert slimming.frame("<p>\n\n  <b>no article") == "<p>\n\n  <b>no article"
+    nested = "<article>\n    <p>a</p>\n    <article>x</article></article>"
+    assert slimming.frame(nested) == nested
 
 
 THEME = ROOT / "docs" / "theme"

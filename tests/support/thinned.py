@@ -66,4 +66,6 @@ def said(left: int, ran: int) -> list[str]:
     if not left:
         return []
     whole = ran + left
-    return [f"{ran} of {whole} tests: the other {left} take long or are of sweeps, and run in `make test-full`"]
+    return [
+        f"{ran} of {whole} tests: the other {left} take long or are of sweeps, and run in `make test-full`"
+    ]

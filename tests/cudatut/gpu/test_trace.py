@@ -300,6 +300,7 @@ def test_the_kernels_of_a_launch_are_named(gpu, monkeypatch):
     class Library(Cupti):
         def activity_flush_all(self, flag):
             assert self.enabled == {cupti.KERNEL} and ran == ["launch"]
+            assert flag == 1, "buffers that are not full yet, too: CUPTI_ACTIVITY_FLAG_FLUSH_FORCED"
             second, first = kernel(2 * US, 3 * US, 2, "_Z4gemmILi128EEvPf"), kernel(0, US, 1, "cut")
             self.completed([second, first, kernel(4 * US, 5 * US, 3, "cut")])
 

@@ -297,7 +297,7 @@ def libraries(monkeypatch):
             return Probe(f"{self.name}.{name}")
 
     monkeypatch.delenv("CUDATUT_TOOL", raising=False)
-    monkeypatch.setattr(vendor, "activate", lambda: None)
+    monkeypatch.setattr(vendor, "activate", lambda: asked.append("activate"))
     monkeypatch.setattr(vendor, "cupy_package", lambda: "cupy-cuda13x")
     for name in ("cupy", "torch"):
         monkeypatch.setitem(sys.modules, name, Probe(name))
@@ -311,11 +311,14 @@ def libraries(monkeypatch):
 def test_a_library_shows_that_it_runs_before_it_is_a_rival(libraries):
     """One of another CUDA than the driver's imports, and fails at its first call."""
     assert vendor._cupy().name == "cupy"
-    assert libraries[0] == ("cupy.zeros", (1, "float32"), {}) and len(libraries) == 3
+    # The context of this process is there before a library would make one of its own.
+    assert libraries[:2] == ["activate", ("cupy.zeros", (1, "float32"), {})] and len(libraries) == 4
     assert vendor._cublas() is sys.modules["cupy"]
     assert libraries[-1][0] == "cupy.cuda.get_cublas_handle"
     assert vendor._torch().name == "torch"
-    assert ("torch.zeros", (1,), {"device": "cuda"}) in libraries
+    assert libraries.index("activate", 4) < libraries.index(
+        ("torch.zeros", (1,), {"device": "cuda"})
+    )
 
 
 def test_a_library_that_does_not_run_says_why(libraries, monkeypatch):

@@ -288,6 +288,19 @@ def test_the_same_machine_code(inlined):
     assert said[-1].startswith("0 restamps were compared, drawn by the seed 0; 1 were not")
 
 
+def test_with_a_limit_of_time_only_what_is_compared_is_compiled(inlined, monkeypatch):
+    expected = []
+    monkeypatch.setattr(
+        verify, "_expect", lambda compiler, steps: expected.append(len(list(steps)))
+    )
+    verify.compiled([inlined.load()], inlined.past, lambda line: None, seconds=-1)
+    assert expected == []
+    verify.compiled([inlined.load()], inlined.past, lambda line: None, seconds=60)
+    assert expected == [1], "a commit's kernels, when their turn comes"
+    verify.compiled([inlined.load()], inlined.past, lambda line: None)
+    assert expected == [1, 1, 1], "all of them at once, and then each commit's"
+
+
 def test_another_machine_code_is_told_by_the_compiler_alone(inlined, monkeypatch, capsys):
     """Who forges such a restamp, by a restamp without its compiler, passes the hashes."""
     inlined.edit("a/add.cu", "1.0f", "2.0f")
