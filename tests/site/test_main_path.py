@@ -321,5 +321,6 @@ def test_a_chapter_is_within_its_budget(chapter, built_site):
 def test_the_time_is_computed_not_typed(chapter, lang, built_site):
     html = Path(built_site, lang, chapter, "index.html").read_text(encoding="utf-8")
     assert html.count('class="ct-time"') == 1
+    assert html.count('<h2 id="code"') == 1, "each chapter ends with the code that made its numbers"
     page = (DOCS / (lang or "en") / f"{chapter}.md").read_text(encoding="utf-8")
     assert not re.search(r"Time: \d+|用时约? ?\d+", page)
