@@ -4,7 +4,7 @@
 #     requires: sm_90
 #     exercises:
 #       1:
-#         title: {en: "Swizzled boxes", zh: "重排的盒子"}
+#         title: {en: "Swizzled boxes", zh: "盒子里的重排"}
 #         level: easy
 #         minutes: 15
 #         task:

@@ -17,7 +17,7 @@
 #             在每个头里，第 i 行变成第 2i 行，第 i + d/2 行变成第 2i + 1 行。检查程序比较两者的分数。
 #         fails: "scores"
 #       2:
-#         title: {en: "The variance of two parts", zh: "两部分的方差"}
+#         title: {en: "The variance of two parts", zh: "合并两部分的方差"}
 #         level: medium
 #         minutes: 20
 #         task:

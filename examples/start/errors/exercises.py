@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "A launch for every length", zh: "适合任何长度的启动"}
+#         title: {en: "A launch for every length", zh: "由元素个数确定启动参数"}
 #         level: easy
 #         minutes: 10
 #         task:
