@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "What a cluster saves", zh: "线程块集群省下多少"}
+#         title: {en: "What a cluster saves", zh: "线程块集群能少读多少数据"}
 #         level: easy
 #         minutes: 15
 #         task:
