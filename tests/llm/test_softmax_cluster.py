@@ -13,11 +13,26 @@ from cudatut.book.llm.kernels import row_softmax
 
 HERE = Path(__file__).parent
 TYPES = {"float32": "float", "bf16": "__nv_bfloat16"}
-FAULTS = {  # what is left out, from which lines
-    "between": ("wait_for_cluster();", "  wait_for_cluster();\n  // Then those of the row"),
-    "end": ("wait_for_cluster();", "its shared memory.\n  wait_for_cluster();"),
-    "block": ("__syncthreads();", "    __syncthreads();\n    // Every warp"),
+BEGIN = "  arrive_early();\n"
+BEGUN = "  wait_for_cluster();\n  // Every block gets"
+PUSH = "    store_pair(in_block(parts + rank, threadIdx.x), make_float2(largest, sum));\n"
+PUSHED = "  arrive();\n  wait_for_cluster();\n  // Largest number"
+FAULTS = {  # what is left out: lines, and what stands in their place
+    "begun": ((BEGIN, ""), (BEGUN, "  // Every block gets")),
+    "pushed": ((PUSHED, "  // Largest number"),),
+    "push": ((PUSH, "    ;\n"),),
+    "own": ((PUSH, PUSH.replace("threadIdx.x)", "rank)", 1)),),
+    "block": (("    __syncthreads();\n    // Every warp", "    // Every warp"),),
 }
+
+
+def without(lines):
+    def change(text):
+        for before, after in lines:
+            text = fault(before, after)(text)
+        return text
+
+    return change
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +143,8 @@ def test_any_order(build):
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_barrier_is_needed(build, name):
-    word, lines = FAULTS[name]
-    run = build(SMALL, fault(lines, lines.replace(word, "")))
+def test_each_barrier_is_needed_and_the_push(build, name):
+    run = build(SMALL, without(FAULTS[name]))
     assert sum(small(run, seed) > 0 for seed in range(25)) > 5
 
 

@@ -23,6 +23,9 @@ OF_CLUSTERS = "llm/kernels/softmax_cluster.cu"
 RUNGS = ("three_pass", "online", "fused", "shared", "cluster")
 SLOTS = 2 * 32 * 4  # bytes of shared memory for reductions
 MOST_BLOCKS = 8  # of a cluster, on every GPU that has them
+# The longest row that 'fused' takes where a cluster could, by elements of a
+# load: measured on an H200.
+MOST_FUSED = {1: WIDEST, 4: WIDEST, 8: 16384}
 
 
 # --8<-- [start:softmax]
@@ -45,8 +48,8 @@ def softmax(
     on. What a row doesn't see may be NaN, and gives 0; a row that sees nothing
     but -inf gives zeros. out may be x for 'fused', 'shared' and 'cluster'.
     by: one of `rungs()`; default: the row stays in registers; if it is too
-    long, in shared memory, where loads are wide; else in the registers of a
-    cluster, or where there are none it is read twice. most: as in `rows.share`.
+    long for them, it goes to a cluster or into shared memory, whichever is
+    faster, or it is read twice. most: as in `rows.share`.
     The same row gives the same bits whatever other rows there are. Raises
     TypeError, ValueError.
     """
@@ -116,13 +119,16 @@ def cluster_share(width: int, vec: int) -> tuple[int, int, int]:
     """Threads of a block, vectors of each thread, blocks of a cluster, for a
     row of up to 8 * WIDEST elements.
 
-    A thread has up to 32 elements. With 512 threads two blocks fit into an SM;
-    1024 are for rows that would otherwise need more than 8 blocks.
+    A thread has up to 8 vectors, or 32 elements that are loaded one by one. So
+    they fill up to 32 registers. A block has 512 threads, or 256 where a load
+    brings 8 elements of bf16; 1024 are for rows that would otherwise need more
+    than 8 blocks.
     """
-    threads, blocks = 512, 2
-    while blocks < MOST_BLOCKS and blocks * threads * 32 < width:
+    threads, blocks = 256 if vec == 8 else 512, 2
+    most = 8 * vec if vec > 1 else 32
+    while blocks < MOST_BLOCKS and blocks * threads * most < width:
         blocks *= 2
-    if blocks * threads * 32 < width:
+    if blocks * threads * most < width:
         threads = 1024
     return threads, ct.cdiv(ct.cdiv(width, vec), threads * blocks), blocks
 
@@ -145,11 +151,9 @@ def _room(by: str, x: Operand) -> int:
 
 
 def _choice(x: Operand, vec: int) -> str:
+    clusters = x.width <= _room("cluster", x) and "cluster" in rungs()
+    if clusters and x.width > MOST_FUSED[vec]:
+        return "cluster"
     if x.width <= WIDEST:
         return "fused"
-    fits = x.width <= _room("shared", x)
-    # Single loads are too many for one block at a time: several SMs share them.
-    clusters = x.width <= _room("cluster", x) and "cluster" in rungs()
-    if clusters and not (fits and vec > 1):
-        return "cluster"
-    return "shared" if fits else "online"
+    return "shared" if x.width <= _room("shared", x) else "online"

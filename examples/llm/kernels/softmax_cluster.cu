@@ -1,7 +1,7 @@
 // Softmax of rows that are too long for the registers of one SM: the blocks of
 // a cluster share a row, and read it once.
 // requires: sm_90
-#include "ptx/cluster.cuh"
+#include "ptx/push.cuh"
 #include "softmax.cuh"
 
 // As softmax_fused of softmax.cu, with its arguments, but a cluster has each
@@ -13,22 +13,29 @@
 // THREADS: threads of a block.
 // PER: vectors of a thread; BLOCKS * THREADS * PER * VEC is at least width.
 // BLOCKS: blocks of the cluster, a power of 2 of at most 8.
-//
-// With 512 threads of 64 registers an SM has room for two blocks: while one
-// waits for its cluster, the other loads.
 // --8<-- [start:kernel]
+// An SM has room for several blocks: while one waits for its cluster, another
+// loads.
+constexpr int blocks_on_sm(int threads) {
+  return threads > 512 ? 1 : threads > 256 ? 2 : 3;
+}
+
 template <typename T, typename U, int VEC, int THREADS, int PER, int BLOCKS>
 __global__ void __cluster_dims__(BLOCKS, 1, 1)
-    __launch_bounds__(THREADS, THREADS > 512 ? 1 : 2)
+    __launch_bounds__(THREADS, blocks_on_sm(THREADS))
         softmax_cluster(const T* x, long long x_stride, U* out,
                         long long out_stride, int width, float scale,
                         int queries, const int* lengths) {
   constexpr int LANES = BLOCKS * THREADS;  // threads of a row
   __shared__ float slots[2][32];
-  __shared__ float2 part;
+  __shared__ float2 parts[BLOCKS];
+  // A block's shared memory may be written once the block has begun. All have
+  // when all have arrived here; the wait for that comes behind the loads.
+  arrive_early();
   // Blocks with neighboring numbers are a cluster.
   const long long row = blockIdx.x / BLOCKS;
-  const int first = (blockIdx.x % BLOCKS * THREADS + threadIdx.x) * VEC;
+  const int rank = blockIdx.x % BLOCKS;
+  const int first = (rank * THREADS + threadIdx.x) * VEC;
   const int seen = columns_seen(row, width, queries, lengths) - first;
   const float log2_e = scale * LOG2_E;
   Vector<T, VEC> v[PER];
@@ -39,20 +46,22 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   keep_packed(v);
   float sum = over_row<THREADS>(sum_of(v, largest, log2_e), slots[1], Sum());
   keep_packed(v);
-  if (threadIdx.x == 0) part = make_float2(largest, sum);
+  wait_for_cluster();
+  // Every block gets the pair.
+  if (threadIdx.x < BLOCKS)
+    store_pair(in_block(parts + rank, threadIdx.x), make_float2(largest, sum));
+  // Behind this barrier a block has the pairs of all. No other follows: nobody
+  // accesses another block's memory from here on, so a block may end.
   arrive();
   wait_for_cluster();
-  // Then those of the row: every BLOCKS lanes of a warp read the pairs of all
-  // blocks, one each, and join them.
-  const float2 pair = load_pair(in_block(&part, threadIdx.x % BLOCKS));
+  // Largest number and sum of the row: every BLOCKS lanes of a warp read the
+  // pairs, one each, and join them.
+  const float2 pair = parts[threadIdx.x % BLOCKS];
   largest = over_row<BLOCKS>(pair.x, nullptr, Largest());
   sum =
       over_row<BLOCKS>(pair.y * power(pair.x, largest, log2_e), nullptr, Sum());
-  arrive();
   store_shares<LANES>(out + row * out_stride + first, width - first, v, largest,
                       log2_e, inverse(sum));
-  // No block ends while another reads from its shared memory.
-  wait_for_cluster();
 }
 // --8<-- [end:kernel]
 

@@ -67,7 +67,7 @@ inline long progress;
 inline int block_threads, first_block, grid_blocks, running;
 constexpr int MOST_BLOCKS = 8;  // of a cluster
 constexpr int MOST_WARPS = 32;  // of a block
-inline bool ended[MOST_BLOCKS];
+inline bool begun[MOST_BLOCKS], ended[MOST_BLOCKS];
 inline Meeting of_warp[MOST_BLOCKS * MOST_WARPS],
     of_warpgroup[MOST_BLOCKS * MOST_WARPS / 4], of_block[MOST_BLOCKS],
     of_cluster;
@@ -138,6 +138,7 @@ inline unsigned in_block(unsigned address, int block) {
   return block << 24 | offset_of(address);
 }
 inline unsigned char* place(unsigned address) {
+  if (!begun[block_of(address)]) fail("an access to a block that has not begun");
   if (ended[block_of(address)]) fail("an access to a block that has ended");
   return shared_memory[block_of(address)] + offset_of(address);
 }

@@ -112,6 +112,10 @@ inline void mapa_shared_cluster_u32(unsigned& there, unsigned address,
 inline void ld_shared_cluster_v2_f32(List<float, 2> words, unsigned from) {
   for (int i = 0; i < 2; ++i) std::memcpy(words.at[i], place(from) + 4 * i, 4);
 }
+inline void st_shared_cluster_v2_f32(unsigned to, List<const float, 2> words) {
+  if (offset_of(to) % 8) fail("a pair that is not aligned");
+  for (int i = 0; i < 2; ++i) std::memcpy(place(to) + 4 * i, words.at[i], 4);
+}
 
 // Fences do nothing, since this machine keeps the order of all accesses; for
 // that of products the lanes of a warp meet.

@@ -21,7 +21,7 @@ inline void run_blocks(int cluster, std::function<void()> what) {
   std::memset(shared_memory, 0xff, sizeof shared_memory);
   ptx::phases.clear();
   for (int b = 0; b < MOST_BLOCKS; ++b) {
-    of_block[b] = {}, ended[b] = false;
+    of_block[b] = {}, begun[b] = ended[b] = false;
     for (Meeting& meeting : named[b]) meeting = {};
   }
   for (Meeting& meeting : of_warp) meeting = {};
@@ -39,11 +39,17 @@ inline void run_blocks(int cluster, std::function<void()> what) {
   }
   long before = -1, idle = 0;
   const int rarely = dice() % 2 ? 12 : 200;  // stores are fast, or slow
+  // One block of a cluster may begin when the others are well on their way.
+  const int late = cluster > 1 ? dice() % (2 * cluster) : cluster;
+  long until = late < cluster ? dice() % (100 * block_threads / 32) : 0;
   for (int slow = 0; running;) {
     if (dice() % 500 == 0)
       slow = dice() % (warps + 4);  // a warp that lags behind for a while
     const int chosen = dice() % warps;
     if (chosen == slow && dice() % 8) continue;
+    const int block = chosen * 32 / block_threads;
+    if (block == late && until-- > 0) continue;
+    begun[block] = true;
     for (int i = 0; i < 32; ++i) {
       self = &threads[chosen * 32 + i];
       if (!self->ended) swapcontext(&scheduler, &self->context);
