@@ -1,28 +1,59 @@
 // Sending to another block of the cluster, which then reads its own shared
 // memory.
 //
-//   arrive_early  the first half of a barrier of the cluster, with nothing to
-//                 show
-//   store_pair    two floats into another block's shared memory
+//   arrive_early    the first half of a barrier of the cluster, where there is
+//                   nothing to show
+//   expect_pairs    what a barrier waits for
+//   send_pair       two floats into another block's shared memory
+//   wait_for_pairs  until all that were announced have come
 #pragma once
 #include "cluster.cuh"
 
 // --8<-- [start:push]
-// The first half of a barrier of the cluster, where the others need not see
-// what this thread has written: it has begun, and that is all. `arrive` would
-// wait until the whole GPU sees what the thread has accessed.
+// The first half of a barrier of the cluster for a thread that has nothing to
+// show: it has begun, and that is all. `arrive` would wait until the whole GPU
+// sees what the thread has accessed.
 //
 // PTX ISA: barrier.cluster
 __device__ __forceinline__ void arrive_early() {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 }
 
-// Two floats to an address that `in_block` has given, a multiple of 8.
+// Initialize a barrier of this block, which waits for so many pairs. One thread
+// calls this, before it arrives at the barrier of the cluster behind which the
+// pairs are sent.
 //
-// PTX ISA: st
-__device__ __forceinline__ void store_pair(unsigned there, float2 pair) {
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there),
-               "f"(pair.x), "f"(pair.y)
-               : "memory");
+// PTX ISA: fence
+__device__ __forceinline__ void expect_pairs(Barrier* barrier, int pairs) {
+  init(barrier, 1);
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  arrive_and_expect(barrier, pairs * sizeof(float2));
+}
+
+// Two floats to an address in a block of the cluster, a multiple of 8. They
+// count as 8 bytes at `barrier`, which is in the same block, when they are
+// there. `in_block` gives both addresses. The thread does not wait.
+//
+// PTX ISA: st.async
+__device__ __forceinline__ void send_pair(unsigned there, float2 pair,
+                                          unsigned barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], "
+      "{%1, %2}, [%3];" ::"r"(there),
+      "f"(pair.x), "f"(pair.y), "r"(barrier)
+      : "memory");
+}
+
+// Wait until all pairs have come that this block's barrier expects. The thread
+// then sees them, whichever blocks have sent them.
+//
+// PTX ISA: mbarrier.try_wait
+__device__ __forceinline__ void wait_for_pairs(Barrier* barrier) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again_%=:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;"
+      "\n@!done bra again_%=; }" ::"r"(shared_address(barrier))
+      : "memory");
 }
 // --8<-- [end:push]

@@ -8,7 +8,6 @@ from pairwise import pairwise
 import cudatut as ct
 from cudatut.book.llm.kernels import row_softmax as module
 from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
-from cudatut.book.llm.kernels.rows import elements_per_load
 from cudatut.gpu.device import supports
 
 KINDS = ["float32", "bf16"]
@@ -26,11 +25,17 @@ SHAPES = [
 ]
 SHAPES += [
     (4096, 8192),
+    (3, 16384),
+    (3, 16392),
+    (3, 16385),
     (2, 32768),
     (2, 32767),
+    (2, 65536),
+    (2, 65544),
     (2, 49152),
     (7, 128256),
     (3, 50257),
+    (2, 131080),
     (2, 262144),
     (2, 262145),
 ]
@@ -164,12 +169,34 @@ def test_same_bits(by):
     np.testing.assert_array_equal(one.get()[0], out.get()[99])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [520, 16384, 16392, 16385, 49152, 50257])
 @pytest.mark.parametrize("by", ["fused", "shared", "cluster"])
-def test_in_place(by):
-    x = ct.rng(6).standard_normal((11, 520)).astype("float32")
+def test_in_place(by, width, kind):
+    if width > MOST[by]:
+        pytest.skip("a longer row than it holds")
+    x, x64 = stored(ct.rng(6).standard_normal((11, width)), kind)
     on_gpu = ct.to_device(x)
     softmax(on_gpu, on_gpu, by=by)
-    assert_right(on_gpu, reference(x.astype("float64"), 1.0, [520] * 11))
+    assert_right(on_gpu, reference(x64, 1.0, [width] * 11))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [16385, 32768, 49152, 128256])
+def test_many_clusters(width, kind):
+    """More than run at a time, again and again: every row of each launch has the bits of the first."""
+    rows = 3 * ct.device().sm_count
+    x, x64 = stored(3 * ct.rng(7).standard_normal((8, width)), kind)
+    many = ct.to_device(np.tile(x, (-(-rows // 8), 1)))
+    out = ct.empty(many.shape, many.dtype)
+    softmax(many, out)
+    first = out.get()
+    assert_right(first[:8], reference(x64, 1.0, [width] * 8))
+    assert (first.reshape(-1, 8, width) == first[:8]).all()
+    for _ in range(5):
+        ct.poison(out)
+        softmax(many, out)
+        np.testing.assert_array_equal(out.get(), first)
 
 
 def test_numbers_and_widths_that_are_refused():
@@ -188,13 +215,12 @@ def test_numbers_and_widths_that_are_refused():
 def test_what_is_chosen():
     def chosen(width):
         x = ct.operands("softmax").read("x", ct.empty((1, width), "float32"), "float32", rows=1)
-        return module._choice(x, elements_per_load(x, x))
+        return module._choice(x)
 
     room = (ct.device().shared_per_block_optin - module.SLOTS) // 4
     clusters = supports(ct.device().compute_capability, "sm_90")
-    assert [chosen(n) for n in (8, 32768)] == ["fused", "fused"]
-    # Single loads are shared by a cluster; wide ones fill shared memory where the row fits.
+    assert [chosen(n) for n in (8, 16384)] == ["fused", "fused"]
+    assert [chosen(n) for n in (16385, 32768)] == ["cluster" if clusters else "fused"] * 2
     assert chosen(32769) == ("cluster" if clusters else "shared" if room >= 32769 else "online")
-    assert chosen(32772) == ("shared" if room >= 32772 else "cluster" if clusters else "online")
     assert chosen(128256) == ("cluster" if clusters else "online")
     assert chosen(262145) == "online"

@@ -15,13 +15,15 @@ HERE = Path(__file__).parent
 TYPES = {"float32": "float", "bf16": "__nv_bfloat16"}
 BEGIN = "  arrive_early();\n"
 BEGUN = "  wait_for_cluster();\n  // Every block gets"
-PUSH = "    store_pair(in_block(parts + rank, threadIdx.x), make_float2(largest, sum));\n"
-PUSHED = "  arrive();\n  wait_for_cluster();\n  // Largest number"
+TO_ALL = "  if (threadIdx.x < BLOCKS)\n"
+PUSHED = "  wait_for_pairs(&brought);\n"
+EXPECT = "expect_pairs(&brought, BLOCKS);"
 FAULTS = {  # what is left out: lines, and what stands in their place
     "begun": ((BEGIN, ""), (BEGUN, "  // Every block gets")),
-    "pushed": ((PUSHED, "  // Largest number"),),
-    "push": ((PUSH, "    ;\n"),),
-    "own": ((PUSH, PUSH.replace("threadIdx.x)", "rank)", 1)),),
+    "pushed": ((PUSHED, ""),),
+    "push": ((TO_ALL, "  if (false)\n"),),
+    "push to all": ((TO_ALL, "  if (threadIdx.x == rank)\n"),),
+    "all pairs": ((EXPECT, EXPECT.replace("BLOCKS", "BLOCKS - 1")),),
     "block": (("    __syncthreads();\n    // Every warp", "    // Every warp"),),
 }
 
@@ -99,6 +101,8 @@ def instance(width, kind, out_kind):
         (49152, "float32", "float32"),
         (128256, "float32", "bf16"),
         (128256, "bf16", "bf16"),
+        (32768, "bf16", "float32"),
+        (262144, "bf16", "bf16"),
         (32769, "float32", "float32"),
         (50257, "bf16", "float32"),
         (262144, "float32", "float32"),
@@ -172,37 +176,29 @@ def test_causal(build):
 
 @pytest.mark.parametrize("vec", [1, 4, 8])
 def test_share(vec):
+    most = 8 * vec if vec > 1 else 32  # elements of a thread
     for width in (
         *range(vec, 4000 * vec, 97 * vec),
-        49152,
-        128256,
-        131072,
-        131080,
-        8 * row_softmax.WIDEST,
+        *(49152, 65536, 65544, 128256, 131072, 131080, 8 * row_softmax.WIDEST),
     ):
         threads, per, blocks = row_softmax.cluster_share(width, vec)
-        assert blocks in (2, 4, 8) and threads in (512, 1024)
+        assert blocks in (2, 4, 8) and threads in (256, 512, 1024)
         assert (per - 1) * threads * blocks * vec < width <= per * threads * blocks * vec
-        assert per * vec <= 32 and (threads == 512 or width > 8 * 512 * 32)
+        assert per * vec <= most
+        assert blocks == 2 or width > threads * blocks // 2 * most
+        assert threads == 256 or (blocks == 8 and width > threads // 2 * blocks * most)
 
 
 def test_without_clusters(monkeypatch):
-    def choice(capability, width, vec=4):
+    def choice(capability, width):
         gpu = SimpleNamespace(compute_capability=capability, shared_per_block_optin=232448)
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
-        return row_softmax._choice(SimpleNamespace(width=width, size=4), vec)
+        return row_softmax._choice(SimpleNamespace(width=width, size=4))
 
-    widths = 32768, 49152, 128256, 262144, 262145
-    assert [choice((9, 0), n) for n in widths] == [
-        "fused",
-        "shared",
-        "cluster",
-        "cluster",
-        "online",
-    ]
-    assert choice((9, 0), 50257, vec=1) == "cluster"
-    assert choice((8, 0), 50257, vec=1) == "shared"
-    assert [choice((8, 0), n) for n in widths] == ["fused", "shared", "online", "online", "online"]
+    widths = 16384, 16385, 32768, 49152, 128256, 262144, 262145
+    assert [choice((9, 0), n) for n in widths] == ["fused", *["cluster"] * 5, "online"]
+    without = ["fused"] * 3 + ["shared"] + ["online"] * 3
+    assert [choice((8, 0), n) for n in widths] == without
 
 
 def test_launch(monkeypatch):
@@ -238,8 +234,8 @@ def test_launch(monkeypatch):
     assert first == (*source, "float", "__nv_bfloat16", 4, 512, 8, 8)
     assert where[:6] == (1 << 30, 128260, 1 << 40, 128256, 128256, 0.5)
     assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)
-    assert second == (*source, "float", "float", 1, 512, 25, 4)
-    assert odd["grid"] == 2 * 4
+    assert second == (*source, "float", "float", 1, 256, 25, 8)
+    assert (odd["grid"], odd["block"]) == (2 * 8, 256)
     with pytest.raises(ValueError, match="'cluster' holds 262144"):
         row_softmax.softmax(
             array("float32", 1, 262145, 262145),

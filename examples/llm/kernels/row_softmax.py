@@ -23,9 +23,7 @@ OF_CLUSTERS = "llm/kernels/softmax_cluster.cu"
 RUNGS = ("three_pass", "online", "fused", "shared", "cluster")
 SLOTS = 2 * 32 * 4  # bytes of shared memory for reductions
 MOST_BLOCKS = 8  # of a cluster, on every GPU that has them
-# The longest row that 'fused' takes where a cluster could, by elements of a
-# load: measured on an H200.
-MOST_FUSED = {1: WIDEST, 4: WIDEST, 8: 16384}
+ALONE = 16384  # the longest row that an SM keeps alone where a cluster could
 
 
 # --8<-- [start:softmax]
@@ -47,9 +45,10 @@ def softmax(
     the last of them sees every column, the one before all but the last, and so
     on. What a row doesn't see may be NaN, and gives 0; a row that sees nothing
     but -inf gives zeros. out may be x for 'fused', 'shared' and 'cluster'.
-    by: one of `rungs()`; default: the row stays in registers; if it is too
-    long for them, it goes to a cluster or into shared memory, whichever is
-    faster, or it is read twice. most: as in `rows.share`.
+    by: one of `rungs()`; default: up to ALONE elements stay in the registers of
+    one SM, more in those of a cluster; without clusters, in registers or shared
+    memory as far as they have room. Longer rows are read twice. most: as in
+    `rows.share`.
     The same row gives the same bits whatever other rows there are. Raises
     TypeError, ValueError.
     """
@@ -66,7 +65,7 @@ def softmax(
         )
     out = take.write("out", out, FLOATS, x.shape, rows=1, over="x")
     vec = elements_per_load(x, out)
-    by = by or _choice(x, vec)
+    by = by or _choice(x)
     if by not in rungs():
         raise ValueError(
             f"softmax: by is {by!r}, and should be one of {rungs()}"
@@ -119,17 +118,16 @@ def cluster_share(width: int, vec: int) -> tuple[int, int, int]:
     """Threads of a block, vectors of each thread, blocks of a cluster, for a
     row of up to 8 * WIDEST elements.
 
-    A thread has up to 8 vectors, or 32 elements that are loaded one by one. So
-    they fill up to 32 registers. A block has 512 threads, or 256 where a load
-    brings 8 elements of bf16; 1024 are for rows that would otherwise need more
-    than 8 blocks.
+    A thread has up to 8 vectors, or 32 elements that are loaded one by one: up
+    to 32 registers. Of blocks of 256 threads an SM has room for three, so they
+    are taken first; larger ones are for rows that would need more than 8 blocks.
     """
-    threads, blocks = 256 if vec == 8 else 512, 2
+    threads, blocks = 256, 2
     most = 8 * vec if vec > 1 else 32
     while blocks < MOST_BLOCKS and blocks * threads * most < width:
         blocks *= 2
-    if blocks * threads * most < width:
-        threads = 1024
+    while blocks * threads * most < width:
+        threads *= 2
     return threads, ct.cdiv(ct.cdiv(width, vec), threads * blocks), blocks
 
 
@@ -150,9 +148,9 @@ def _room(by: str, x: Operand) -> int:
     return room.get(by, LONGEST)
 
 
-def _choice(x: Operand, vec: int) -> str:
+def _choice(x: Operand) -> str:
     clusters = x.width <= _room("cluster", x) and "cluster" in rungs()
-    if clusters and x.width > MOST_FUSED[vec]:
+    if clusters and x.width > ALONE:
         return "cluster"
     if x.width <= WIDEST:
         return "fused"

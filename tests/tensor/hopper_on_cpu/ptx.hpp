@@ -1,5 +1,5 @@
 // What instructions of PTX do, as its manual describes it, each under its name.
-// Copies and stores of boxes happen at a random later time. Of products,
+// Pairs, copies and stores of boxes arrive at a random later time. Of products,
 // factors are read as late as may be, and results are NaN until they are waited
 // for.
 #pragma once
@@ -73,6 +73,11 @@ inline void mbarrier_try_wait_parity_shared_cta_b64(bool& done,
   if (done && dice() % 4 == 0) yield("nothing");
 }
 
+inline void mbarrier_try_wait_parity_acquire_cluster_shared_cta_b64(
+    bool& done, unsigned barrier, int parity) {
+  mbarrier_try_wait_parity_shared_cta_b64(done, barrier, parity);
+}
+
 // Barriers by number, of `count` threads.
 inline void bar_sync(int id, int count) {
   meet(named[self->block][id], count, "a named barrier");
@@ -112,9 +117,28 @@ inline void mapa_shared_cluster_u32(unsigned& there, unsigned address,
 inline void ld_shared_cluster_v2_f32(List<float, 2> words, unsigned from) {
   for (int i = 0; i < 2; ++i) std::memcpy(words.at[i], place(from) + 4 * i, 4);
 }
-inline void st_shared_cluster_v2_f32(unsigned to, List<const float, 2> words) {
+
+// Pairs on their way to another block's shared memory and barrier.
+struct Pair {
+  float words[2];
+  unsigned to, barrier;
+};
+inline std::vector<Pair> pairs;
+
+inline void st_async_weak_shared_cluster_mbarrier_complete_tx_bytes_v2_f32(
+    unsigned to, List<const float, 2> words, unsigned barrier) {
   if (offset_of(to) % 8) fail("a pair that is not aligned");
-  for (int i = 0; i < 2; ++i) std::memcpy(place(to) + 4 * i, words.at[i], 4);
+  if (block_of(to) != block_of(barrier)) fail("a pair away from its barrier");
+  pairs.push_back({{*words.at[0], *words.at[1]}, to, barrier});
+}
+inline void land_pair() {
+  const int number = dice() % pairs.size();
+  const Pair pair = pairs[number];
+  pairs.erase(pairs.begin() + number);
+  std::memcpy(place(pair.to), pair.words, 8);
+  Phases& of = phases_of(pair.barrier);
+  of.bytes -= 8;
+  settle(of);
 }
 
 // Fences do nothing, since this machine keeps the order of all accesses; for

@@ -59,6 +59,7 @@ inline void run_blocks(int cluster, std::function<void()> what) {
       for (int i = 0; i < block_threads; ++i)
         ended[b] &= threads[b * block_threads + i].ended;
     }
+    if (!ptx::pairs.empty() && dice() % 6 == 0) ptx::land_pair();
     if (!ptx::copies.empty() && dice() % 6 == 0) ptx::land_copy();
     if (!ptx::stores.empty() && dice() % rarely == 0) ptx::land_store();
     idle = progress == before ? idle + 1 : 0, before = progress;
@@ -66,6 +67,7 @@ inline void run_blocks(int cluster, std::function<void()> what) {
       previous_ends(), previous_runs = false, ++progress;
     if (idle > 100000) fail("deadlock");
   }
+  if (!ptx::pairs.empty()) fail("pairs are still under way");
   if (!ptx::copies.empty()) fail("copies are still under way");
   if (!ptx::stores.empty()) fail("a block ends before its stores have read");
   for (int b = 0; b < cluster; ++b)
