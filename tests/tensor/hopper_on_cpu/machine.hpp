@@ -138,7 +138,8 @@ inline unsigned in_block(unsigned address, int block) {
   return block << 24 | offset_of(address);
 }
 inline unsigned char* place(unsigned address) {
-  if (!begun[block_of(address)]) fail("an access to a block that has not begun");
+  if (!begun[block_of(address)])
+    fail("an access to a block that has not begun");
   if (ended[block_of(address)]) fail("an access to a block that has ended");
   return shared_memory[block_of(address)] + offset_of(address);
 }
