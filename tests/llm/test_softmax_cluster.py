@@ -195,7 +195,7 @@ def test_without_clusters(monkeypatch):
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
         return row_softmax._choice(SimpleNamespace(width=width, size=4))
 
-    widths = 16384, 16385, 32768, 49152, 128256, 262144, 262145
+    widths = 16383, 16384, 32768, 49152, 128256, 262144, 262145
     assert [choice((9, 0), n) for n in widths] == ["fused", *["cluster"] * 5, "online"]
     without = ["fused"] * 3 + ["shared"] + ["online"] * 3
     assert [choice((8, 0), n) for n in widths] == without

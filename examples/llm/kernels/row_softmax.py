@@ -23,7 +23,7 @@ OF_CLUSTERS = "llm/kernels/softmax_cluster.cu"
 RUNGS = ("three_pass", "online", "fused", "shared", "cluster")
 SLOTS = 2 * 32 * 4  # bytes of shared memory for reductions
 MOST_BLOCKS = 8  # of a cluster, on every GPU that has them
-ALONE = 16384  # the longest row that an SM keeps alone where a cluster could
+SHARED_FROM = 16384  # numbers in a row that a cluster shares, where it can
 
 
 # --8<-- [start:softmax]
@@ -45,10 +45,10 @@ def softmax(
     the last of them sees every column, the one before all but the last, and so
     on. What a row doesn't see may be NaN, and gives 0; a row that sees nothing
     but -inf gives zeros. out may be x for 'fused', 'shared' and 'cluster'.
-    by: one of `rungs()`; default: up to ALONE elements stay in the registers of
-    one SM, more in those of a cluster; without clusters, in registers or shared
-    memory as far as they have room. Longer rows are read twice. most: as in
-    `rows.share`.
+    by: one of `rungs()`; default: fewer than SHARED_FROM elements stay in the
+    registers of one SM, more in those of a cluster; without clusters, in
+    registers or shared memory as far as they have room. Longer rows are read
+    twice. most: as in `rows.share`.
     The same row gives the same bits whatever other rows there are. Raises
     TypeError, ValueError.
     """
@@ -119,7 +119,7 @@ def cluster_share(width: int, vec: int) -> tuple[int, int, int]:
     row of up to 8 * WIDEST elements.
 
     A thread has up to 8 vectors, or 32 elements that are loaded one by one: up
-    to 32 registers. Of blocks of 256 threads an SM has room for three, so they
+    to 32 registers. Of blocks of 256 threads an SM has room for four, so they
     are taken first; larger ones are for rows that would need more than 8 blocks.
     """
     threads, blocks = 256, 2
@@ -150,7 +150,7 @@ def _room(by: str, x: Operand) -> int:
 
 def _choice(x: Operand) -> str:
     clusters = x.width <= _room("cluster", x) and "cluster" in rungs()
-    if clusters and x.width > ALONE:
+    if clusters and x.width >= SHARED_FROM:
         return "cluster"
     if x.width <= WIDEST:
         return "fused"

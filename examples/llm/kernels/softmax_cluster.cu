@@ -30,15 +30,11 @@ __device__ __forceinline__ void make_again(Vector<T, VEC> (&v)[PER],
 // PER: vectors of a thread; BLOCKS * THREADS * PER * VEC is at least width.
 // BLOCKS: blocks of the cluster, a power of 2 of at most 8.
 // --8<-- [start:kernel]
-// An SM has room for several blocks: while one waits for its cluster, another
-// loads.
-constexpr int blocks_on_sm(int threads) {
-  return threads > 512 ? 1 : threads > 256 ? 2 : 3;
-}
-
+// 1024 threads of 64 registers fill an SM: of blocks of 256 it has room for
+// four, and while one waits for its cluster, the others load and store.
 template <typename T, typename U, int VEC, int THREADS, int PER, int BLOCKS>
 __global__ void __cluster_dims__(BLOCKS, 1, 1)
-    __launch_bounds__(THREADS, blocks_on_sm(THREADS))
+    __launch_bounds__(THREADS, 1024 / THREADS)
         softmax_cluster(const T* x, long long x_stride, U* out,
                         long long out_stride, int width, float scale,
                         int queries, const int* lengths) {
