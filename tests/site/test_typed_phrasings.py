@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut.site import lint
+from cudatut.site import lint, measurements
 
 PHRASINGS = [
     (family, place, text)
@@ -80,3 +80,9 @@ def test_what_was_found_of_thirty_fresh_ones_still_is(tmp_path):
 def test_the_book_around_a_phrasing_is_clean(tmp_path, place):
     book(tmp_path, place, "A kernel runs on the GPU.")
     assert found(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["It takes twice as long.", "It takes half as long."])
+def test_a_number_word_is_enough(text):
+    """No digit, no unit, no other word of the list stands in the sentence."""
+    assert list(measurements.found(text)) == [text.removeprefix("It takes ").rstrip(".")]
