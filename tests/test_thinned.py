@@ -60,8 +60,8 @@ def test_what_is_not_marked_runs_and_what_is_full_does_not():
 
 def test_what_takes_long_runs_in_ci():
     plain, long, many = items("a.py::plain", 2), items("b.py::long", 3), items("a.py::many", 5)
-    names = listed("# of these\n\nb.py\na.py::many 2\n")
-    assert names == {"b.py": 0, "a.py::many": 2}
+    names = listed("# of these\n\nb.py\na.py::many 2\na.py::typed[ls -l]\n")
+    assert names == {"b.py": 0, "a.py::many": 2, "a.py::typed[ls -l]": 0}
     everything = [*plain, *long, *many]
     assert thinned(everything, True, names) == (everything, [])
     run, left = thinned(everything, False, names)

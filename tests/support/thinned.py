@@ -47,8 +47,12 @@ IN_CI = Path(__file__).with_name("in_ci.txt")
 
 def listed(text: str) -> dict[str, int]:
     """Of what in_ci.txt names, the beginnings of names of tests, how many cases run everywhere."""
-    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
-    return {name: int(count[0]) if count else 0 for name, *count in lines}
+    names = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, _, count = line.rpartition(" ")
+            names.update({name: int(count)} if count.isdigit() else {line: 0})
+    return names
 
 
 def _named(nodeid: str, names: dict[str, int]) -> str | None:
