@@ -94,7 +94,8 @@ def pytest_collection_modifyitems(config, items):
         return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
     if not config.getoption("--full"):
-        items[:], left = thinned.thinned(items, needed.IN_CI)
+        names = thinned.listed(thinned.IN_CI.read_text(encoding="utf-8"))
+        items[:], left = thinned.thinned(items, needed.IN_CI, names)
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)

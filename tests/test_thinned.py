@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from thinned import cover, said, thinned
+from thinned import IN_CI, cover, listed, said, thinned
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -59,9 +59,24 @@ def test_what_is_not_marked_runs_and_what_is_full_does_not():
 
 
 def test_what_takes_long_runs_in_ci():
-    plain, full, ci = items("plain", 2), items("full", 1, full=()), items("ci", 3, ci=())
-    assert thinned([*plain, *full, *ci]) == (plain, [*full, *ci])
-    assert thinned([*plain, *full, *ci], in_ci=True) == ([*plain, *ci], full)
+    plain, long, many = items("a.py::plain", 2), items("b.py::long", 3), items("a.py::many", 5)
+    names = listed("# of these\n\nb.py\na.py::many 2\na.py::typed[ls -l]\n")
+    assert names == {"b.py": 0, "a.py::many": 2, "a.py::typed[ls -l]": 0}
+    everything = [*plain, *long, *many]
+    assert thinned(everything, True, names) == (everything, [])
+    run, left = thinned(everything, False, names)
+    assert run == [*plain, many[0], many[4]] and left == [*long, *many[1:4]]
+    assert thinned(everything, False, {"b.py::long[1]": 0})[1] == [long[1]]
+
+
+def test_what_is_named_is_there(request):
+    """A test that was renamed would run everywhere again, and nobody would know why."""
+    names = listed(IN_CI.read_text(encoding="utf-8"))
+    assert names
+    for name in names:
+        file, _, function = name.partition("[")[0].partition("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in text, name
 
 
 @pytest.mark.sweep

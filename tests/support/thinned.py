@@ -2,12 +2,15 @@
 
 A test that carries `@pytest.mark.sweep` has more cases than a change needs to meet each time. Without `--full` as few of them run
 as still meet every value of every parameter; `@pytest.mark.sweep(3)` says that its values are alike, and that three cases do.
-A test that carries `@pytest.mark.full` runs with `--full` only; one that carries `@pytest.mark.ci` in CI ($CI) too: what takes long, and
-of which something quicker says nearly as much to whoever has just changed a file.
+A test that carries `@pytest.mark.full` runs with `--full` only.
+
+in_ci.txt names what takes long, and of which something quicker says nearly as much to whoever has just changed a file: it runs in CI
+($CI), and with `--full`. A number behind a name is how many of its cases run everywhere.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,24 +42,52 @@ def cover(cases: Sequence[dict[str, str]], most: int | None = None) -> list[int]
     return chosen
 
 
+IN_CI = Path(__file__).with_name("in_ci.txt")
+
+
+def listed(text: str) -> dict[str, int]:
+    """Of what in_ci.txt names, the beginnings of names of tests, how many cases run everywhere."""
+    names = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, _, count = line.rpartition(" ")
+            names.update({name: int(count)} if count.isdigit() else {line: 0})
+    return names
+
+
+def _named(nodeid: str, names: dict[str, int]) -> str | None:
+    """The name that stands for a test: its file, its function, or itself."""
+    test = nodeid.partition("@")[0]  # behind it stands its group, where pytest-xdist has one
+    function = test.partition("[")[0]
+    return next(
+        (one for one in (test, function, function.partition("::")[0]) if one in names), None
+    )
+
+
 def thinned(
-    items: Sequence[pytest.Item], in_ci: bool = False
+    items: Sequence[pytest.Item], in_ci: bool = True, names: dict[str, int] | None = None
 ) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong."""
-    sweeps: dict[str, tuple[pytest.Mark, list[pytest.Item]]] = {}
+    """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong.
+
+    names: what runs in CI alone, as `listed` gives it.
+    """
+    sweeps: dict[str, tuple[Sequence[Any], list[pytest.Item]]] = {}
     added = set()
     for item in items:
-        if item.get_closest_marker("full") or (item.get_closest_marker("ci") and not in_ci):
+        name = None if in_ci else _named(item.nodeid, names or {})
+        if item.get_closest_marker("full") or (name and not (names or {})[name]):
             added.add(item)
+        elif name:
+            sweeps.setdefault(name, ([(names or {})[name]], []))[1].append(item)
         elif mark := item.get_closest_marker("sweep"):
-            sweeps.setdefault(item.nodeid.partition("[")[0], (mark, []))[1].append(item)
-    for name, (mark, cases) in sweeps.items():
+            sweeps.setdefault(item.nodeid.partition("[")[0], (mark.args, []))[1].append(item)
+    for name, (most, cases) in sweeps.items():
         # Only a test with parameters has one, and its `indices` count the cases, not the values.
         specs: list[Any] = [getattr(case, "callspec", None) for case in cases]
         if None in specs:
             raise pytest.UsageError(f"{name} is marked as a sweep, and has no parameters")
         values = [{k: repr(v) for k, v in spec.params.items()} for spec in specs]
-        kept = cover(values, *mark.args)
+        kept = cover(values, *most)
         added |= set(cases) - {cases[i] for i in kept}
     return [one for one in items if one not in added], [one for one in items if one in added]
 

@@ -19,12 +19,12 @@ def copies(bk: int = 16, of_a: int = 8, of_b: int = 4) -> str:
     names = (
         tr("together", "紧挨着"),
         tr("half a step apart", "错开半步"),
-        tr("one at each depth", "每个深度一次"),
+        tr("one at each depth", "每个 k 一次"),
     )
     left, cell, row, top = 150, 32, 40, 30
     s = Svg(left + bk * cell + 20, top + row * len(names) + 8)
     cells = Grid(s, left, top, cell, row, gap=(3, 10), rx=0, size=12).heads(range(bk))
-    s.text_to(left - 10, 20, tr("depth", "深度"), "muted", 12)
+    s.text_to(left - 10, 20, tr("depth", "k"), "muted", 12)
     for number, (name, found) in enumerate(zip(names, variants.values())):
         cells.name(number, name, "", 13)
         for depth, (a, b) in enumerate(found):
@@ -33,7 +33,7 @@ def copies(bk: int = 16, of_a: int = 8, of_b: int = 4) -> str:
     alt = tr(
         f"A step of {bk} depths. Together: {of_a} copies of A at depth 0, {of_b} of B at depth 1. Half a step apart: at 1 and at {bk // 2}. "
         f"One at each depth: from 1 to {of_a + of_b}.",
-        f"一步 {bk} 个深度。紧挨着：深度 0 有 A 的 {of_a} 次复制，深度 1 有 B 的 {of_b} 次。错开半步：在 1 和 {bk // 2}。每个深度一次：从 1 到 {of_a + of_b}。",
+        f"一步有 {bk} 个 k。紧挨着：k = 0 处有 A 的 {of_a} 次复制，k = 1 处有 B 的 {of_b} 次。错开半步：在 k = 1 和 {bk // 2} 处。每个 k 一次：从 1 到 {of_a + of_b}。",
     )
     caption = tr(
         f"When a thread starts its copies of the tiles of A and B ({of_a} and {of_b} for a tile of 64 x 128) in a step. The second row stayed, "

@@ -31,7 +31,7 @@ def block(bm: int = 128, bn: int = 128, bk: int = 8, tm: int = 8, tn: int = 8, c
     said = (
         tr(f"{threads} threads", f"{threads} 个线程"),
         tr(f"one thread: {tm} × {tn} results", f"一个线程：{tm} × {tn} 个结果"),
-        tr("per unit of depth:", "每个深度："),
+        tr("per unit of depth:", "每个 k："),
         tr(f"{tm} words of A, {tn} of B,", f"读 A 的 {tm} 个元素、B 的 {tn} 个，"),
         tr(f"{tm * tn} FMAs", f"做 {tm * tn} 次 FMA"),
     )

@@ -46,8 +46,8 @@ def step(bk: int = 16, stages: int = 3) -> str:
     a, b = 2, bk // 2  # where the copies of A and of B begin
     depths, none = range(bk), ("hollow muted", None)
     lanes: tuple[tuple[str, list[Kind]], ...] = (
-        (tr("multiply depth", "做乘法的深度"), [("c0", kk) for kk in depths]),
-        (tr("read depth + 1", "读下一个深度"), [("c3", (kk + 1) % bk) for kk in depths]),
+        (tr("multiply depth", "做乘法的 k"), [("c0", kk) for kk in depths]),
+        (tr("read depth + 1", "读下一个 k"), [("c3", (kk + 1) % bk) for kk in depths]),
         (
             tr("copy ahead", "提前复制"),
             [{a: ("c2", "A"), b: ("c2", "B")}.get(kk, none) for kk in depths],
@@ -62,12 +62,12 @@ def step(bk: int = 16, stages: int = 3) -> str:
     alt = tr(
         f"A step of {bk} depths. In each, the next depth is read and this one multiplied. Copies of A start at depth 2, those of B at "
         f"{bk // 2}; at {bk - 1} the block waits for the next tile.",
-        f"一步 {bk} 个深度。每个深度都一边读下一个深度，一边做这个深度的乘法。A 的复制从深度 2 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
+        f"一步有 {bk} 个 k。每个 k 都一边读下一个 k 的操作数，一边做这个 k 的乘法。A 的复制从 k = 2 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
     )
     caption = tr(
         f"One turn of the main loop. The copies bring the tile that is {stages - 1} steps ahead, A and B half a step apart. Behind the "
         "barrier the last depth reads the first of the next tile.",
-        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。过了屏障，做最后一个深度的乘法时，读的是下一个分块的第一个深度。",
+        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。过了屏障，做最后一个 k 的乘法时，读的是下一个分块的第一个 k。",
     )
     return figure(s, alt=alt, caption=caption)
 

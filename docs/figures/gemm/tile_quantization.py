@@ -57,7 +57,7 @@ def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> 
     caption = tr(
         f"{tiles} tiles, {steps} steps of depth each, on {sms} SMs; time runs to the right, a star marks a part of a tile, whose sums have to "
         "be added up. Dashed: an SM without work.",
-        f"{sms} 个 SM 上的 {tiles} 个分块，每个深 {steps} 步；时间向右。星号表示只是分块的一部分，还要把部分和加起来。虚线框：SM 空闲。",
+        f"{sms} 个 SM 上的 {tiles} 个分块，每个要沿 K 维走 {steps} 步；时间向右。星号表示只是分块的一部分，还要把部分和加起来。虚线框：SM 空闲。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -35,12 +35,12 @@ def turned(rows: int = 6, bk: int = 8) -> str:
     alt = tr(
         f"Threads 2r and 2r + 1 bring the eight words of row r of A. In shared memory they stand in column r, so that the words "
         f"of neighboring rows at one depth lie side by side. Shown: {rows} rows.",
-        f"线程 2r 与 2r + 1 搬来 A 第 r 行的八个元素，写到共享内存的第 r 列，于是同一深度上相邻各行的元素左右相邻。图中是 {rows} 行。",
+        f"线程 2r 与 2r + 1 搬来 A 第 r 行的八个元素，写到共享内存的第 r 列，于是 k 相同的相邻各行的元素左右相邻。图中是 {rows} 行。",
     )
     caption = tr(
         "The first rows of a tile of A. A thread's results need words of neighboring rows at one depth: a column of A, but "
         "a row of As.",
-        "A 的一个分块的前几行。线程的结果要用同一深度上相邻各行的元素：在 A 里是一列，在 As 里是一行。",
+        "A 的一个分块的前几行。线程的结果要用 k 相同的相邻各行的元素：在 A 里是一列，在 As 里是一行。",
     )
     return figure(s, alt=alt, caption=caption)
 

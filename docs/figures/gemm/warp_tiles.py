@@ -34,13 +34,13 @@ def tiles(
     listed = "; ".join(f"{m} x {n}: {w} words, {each:.3f} per FMA" for m, n, w, each in told)
     alt = tr(
         f"A tile of {bm} x {bn} divided among warps in {len(shapes)} ways. Words that a warp needs at one depth: {listed}.",
-        f"{bm} × {bn} 的分块按 {len(shapes)} 种方式分给线程束。线程束在每个深度上要读的元素："
+        f"{bm} × {bn} 的分块按 {len(shapes)} 种方式分给线程束。线程束在每个 k 上要读的元素："
         + "；".join(f"{m} × {n}：{w} 个，每次 FMA {each:.3f} 个" for m, n, w, each in told)
         + "。",
     )
     caption = tr(
         f"To scale. At the edges: the words of A (left) and of B (above) that warp {shown} needs at one depth.",
-        f"按比例绘制。边上是线程束 {shown} 在每个深度上要读的 A 的元素（左）和 B 的元素（上）。",
+        f"按比例绘制。边上是线程束 {shown} 在每个 k 上要读的 A 的元素（左）和 B 的元素（上）。",
     )
     return figure(s, alt=alt, caption=caption)
 

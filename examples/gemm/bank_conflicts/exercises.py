@@ -15,7 +15,7 @@
 #             pitches 8, 9, 10 and 12 is best, and what is wrong with "plus one"?
 #           zh: >-
 #             `block_tile_2d` 没有转置 A 的分块，而是存成 `As[128][行步长]`。一个 lane 读八行；每行的起始位置都是偶数时，
-#             一次读两个深度，否则一次读一个。写入的位置是 `As[t // 8][t % 8]`，共四次，每次写分块里相邻的 32 个元素。
+#             一次读相邻的两个 k，否则一次读一个。写入的位置是 `As[t // 8][t % 8]`，共四次，每次写分块里相邻的 32 个元素。
 #             求深度 8 的一步里一个线程束要走几趟。行步长 8、9、10、12 中哪个最好？常见的“加一”错在哪里？
 #         fails: "passes to read A"
 #       2:
@@ -30,8 +30,8 @@
 #             one pass. A place must be used once, and four rows must stay neighbors, so that they can be read at
 #             once. As a rung, `python -m cudatut try gemm my_sgemm.cu` times it.
 #           zh: >-
-#             分块深 16 时，可以让相邻四个 lane 搬 A 一行的 16 个元素，写到转置分块的同一列，深度为 0、4、8、12。
-#             行步长只要是 4 的倍数，就不能把这四个 lane 完全错开。写出 `swapped(inner, row)`：用异或算出某个深度上
+#             分块深 16 时，可以让相邻四个 lane 搬 A 一行的 16 个元素，写到转置分块的同一列，k 为 0、4、8、12。
+#             行步长只要是 4 的倍数，就不能把这四个 lane 完全错开。写出 `swapped(inner, row)`：用异或算出某个 k 上
 #             某一行的位置，让一次写入只走一趟。每个位置只能用一次，四行要保持相邻，才能一次读出。写成 kernel 以后，
 #             可以用 `python -m cudatut try gemm my_sgemm.cu` 计时。
 #         fails: "passes of one store"

@@ -13,7 +13,7 @@
 #             shared memory. Its edges are powers of two, rows >= columns, and the sums and operands together
 #             use at most so many registers. What does a budget of 100 allow, and one of 224?
 #           zh: >-
-#             写出 `best_tile(registers)`：返回线程分块的形状（行数，列数），要求从共享内存读来的每个元素做的 FMA 最多。
+#             写出 `best_tile(registers)`：返回线程分块的形状（行数，列数），要求从共享内存读来的每个元素参与的 FMA 最多。
 #             边长是 2 的幂，行数不小于列数，累加值与操作数一共最多用 `registers` 个寄存器。预算是 100 个时是什么形状？
 #             224 个呢？
 #         fails: "24 registers"

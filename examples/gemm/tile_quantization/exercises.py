@@ -17,7 +17,7 @@
 #             `tile.rate`，即满波时这种分块能达到 FMA 上限的几成。C 为 2176 × 2176 时选出的是哪种分块？这种分块最快吗？
 #         fails: "work of the busiest SM"
 #       2:
-#         title: {en: "The schedule on paper", zh: "纸上的调度"}
+#         title: {en: "The schedule on paper", zh: "推演 stream-K 的调度"}
 #         level: medium
 #         minutes: 25
 #         task:

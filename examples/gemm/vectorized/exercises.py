@@ -27,7 +27,7 @@
 #             four as well. Count the passes that a warp needs for its words of A in one step, turned and not
 #             turned. Does turning save passes? As a rung, `python -m cudatut try gemm unturned.cu` times it.
 #           zh: >-
-#             A 的分块不转置时，同一行的四个深度在共享内存里相邻，同样可以一次读四个。请数出一步里一个线程束读 A
+#             A 的分块不转置时，同一行里 k 相邻的四个元素在共享内存里也相邻，同样可以一次读四个。请数出一步里一个线程束读 A
 #             要几趟，转置时和不转置时各是多少。转置能减少趟数吗？写成 kernel 之后，可以用
 #             `python -m cudatut try gemm unturned.cu` 计时。
 #         fails: "passes to read A"

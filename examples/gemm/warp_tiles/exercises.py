@@ -16,7 +16,7 @@
 #             all ten choices of bits. What do those with the fewest passes have in common?
 #           zh: >-
 #             在 32 × 64 的线程束分块里，lane 排成 4 行 8 列：lane 编号的五位里有三位表示列，其余两位表示行。写出
-#             `numbering(columns)`：一个线程束在一个深度上读 A 和读 B 各要几趟。每个 lane 算 8 行，在第一行和再往下
+#             `numbering(columns)`：一个线程束在一个 k 上读 A 和读 B 各要几趟。每个 lane 算 8 行，在第一行和再往下
 #             四行处各读一次 A，在第一列（每个 lane 连续四列）和再往右 32 列处各读一次 B。检查程序会试遍十种选法。
 #             趟数最少的那些有什么共同点？
 #         fails: "fewest passes"

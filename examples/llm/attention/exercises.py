@@ -19,7 +19,7 @@
 #             这样能省下字节吗？
 #         fails: "are wrong"
 #       2:
-#         title: {en: "Tiles that nobody sees", zh: "没有查询看得见的分块"}
+#         title: {en: "Tiles that nobody sees", zh: "跳过完全被遮住的分块"}
 #         level: medium
 #         minutes: 20
 #         task:
@@ -28,7 +28,7 @@
 #             Let a block leave where no query of its tile sees a key of it. Query i is at position
 #             n - m + i and sees the keys up to there. The check makes sure that no other tile is left out.
 #           zh: >-
-#             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读这些分数。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
+#             有因果掩码时，很多分块里的分数全都被遮住，softmax 也不读这些分数。如果一个分块的键对这个分块的所有查询都不可见，就让线程块直接退出。
 #             第 i 个查询的位置是 n - m + i，看得见到这个位置为止的键。检查程序会确认没有跳过别的分块。
 #         fails: "are wrong"
 # ---

@@ -19,7 +19,7 @@
 #             `PrefixBlocks` 的结果比较。
 #         fails: "tokens left"
 #       2:
-#         title: {en: "Write the allocator", zh: "写出分配器"}
+#         title: {en: "Write the allocator", zh: "写一个分配器"}
 #         level: medium
 #         minutes: 35
 #         task:

@@ -31,7 +31,7 @@
 #             the passes of a warp for random values and 1, 2, 4, 8, 16 and 32 copies by a simulation. Then
 #             write the kernel. The check runs it with the most copies that fit your GPU.
 #           zh: >-
-#             现在的值是小于 1024 的 16 位数。32 份计数器要占 128 KiB，H100 和 A100 放得下，许多 GPU 放不下。份数少的时候，
+#             现在的值是小于 1024 的 16 位整数。32 份计数器要占 128 KiB，H100 和 A100 放得下，许多 GPU 放不下。份数少的时候，
 #             每个 lane 就用第 `lane % copies` 份，（值，份）的计数器是第 `copies * 值 + 份` 号字。先用模拟预测：
 #             值是随机的，份数取 1、2、4、8、16、32 时，一个线程束各要几趟；再写出 kernel。检查程序会用你的 GPU 放得下的最多份数运行它。
 #         fails: "random, n=1"

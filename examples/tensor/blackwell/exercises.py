@@ -13,7 +13,7 @@
 #             half: a sign, then the place in `E2M1`. `scales` has a float for each 16 numbers, `whole` is one more factor
 #             for all. Return the numbers as float64.
 #           zh: >-
-#             写出 `unpack(packed, scales, whole)`。`packed` 的每个字节里有两个 4 位的数，第一个在低半字节：先是符号，然后是它在
+#             写出 `unpack(packed, scales, whole)`。`packed` 的每个字节里有两个 4 位浮点数，第一个在低半字节：先是符号，然后是它在
 #             `E2M1` 中的序号。`scales` 里每 16 个数有一个浮点数，`whole` 是所有数共用的另一个缩放系数。返回 float64 的数。
 #         fails: "are wrong"
 #       2:

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "FP8", zh: "FP8：8 位数的矩阵乘法"}
+#     title: {en: "FP8", zh: "FP8：8 位浮点数的矩阵乘法"}
 #     requires: sm_90a
 #     timeout_s: 180
 #     sizes:
