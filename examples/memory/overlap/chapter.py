@@ -152,8 +152,8 @@ bench = ct.bench(
         "copy in": only("in"),
         "kernel": only("kernel"),
         "copy out": only("out"),
-        "one after the other": lambda: enqueue(whole, streams, steps),
-        "pipeline": lambda: enqueue(chunks, streams, steps),
+        "no overlap": lambda: enqueue(whole, streams, steps),
+        "in chunks": lambda: enqueue(chunks, streams, steps),
     },
     name="stages and pipeline",
     rounds=rounds,
@@ -164,7 +164,7 @@ if not ct.tool.running():
     longest = max(
         ("copy in", "kernel", "copy out"), key=lambda s: bench[s].median_us
     )
-    goal = bench.goal("pipeline", longest, 0.95)
+    goal = bench.goal("in chunks", longest, 0.95)
     ct.goals("slowest stage / pipeline", {longest: goal})
 
 # %% [markdown]
@@ -189,6 +189,8 @@ ct.facts(
 # How many streams does it take? As many chunks are under way as there are.
 
 # %% streams
+from functools import partial
+
 from cudatut.book.memory.overlap.pipeline import median_ms
 
 ways = (1, 2, 3, 4, 8)
@@ -206,7 +208,7 @@ def row(measured, predicted):
 rows = {}
 for count in ways:
     own = [cuda.Stream() for _ in range(count)]
-    ms = median_ms(lambda: enqueue(chunks64, own, steps), runs)
+    ms = median_ms(partial(enqueue, chunks64, own, steps), runs)
     name = f"{count} streams" if count > 1 else "1 stream"
     rows[name] = row(ms, predict(64, stages, count))
 MS = {"predicted": "ms", "measured": "ms"}
@@ -234,7 +236,7 @@ for name, call, order, own in (
     ("depth-first, 64 streams", enqueue, depth_first, each),
     ("breadth-first, 64 streams", breadth, breadth_first, each),
 ):
-    ms = median_ms(lambda: call(chunks64, own, steps), runs)
+    ms = median_ms(partial(call, chunks64, own, steps), runs)
     rows[name] = row(ms, finish(order(64), cost, len(own)))
 ct.table("64 chunks in two orders", rows, corner="order", units=MS)
 
@@ -269,19 +271,19 @@ for name, (source, result) in {"pinned": (x, y), "pageable": loose}.items():
     parts = pieces(64, source, d, result)
     ms = {
         NAMES[stage]: wall_ms(
-            lambda: enqueue(parts, streams, steps, [stage]), runs
+            partial(enqueue, parts, streams, steps, [stage]), runs
         )[0]
         for stage in STAGES
     }
-    together, calls = wall_ms(lambda: enqueue(parts, streams, steps), runs)
+    together, calls = wall_ms(partial(enqueue, parts, streams, steps), runs)
     rows[name] = {
         **ms,
-        "their sum": sum(ms.values()),
-        "together": together,
-        "together / sum": together / sum(ms.values()),
-        "in the calls / together": calls / together,
+        "sum of the three": sum(ms.values()),
+        "in one loop": together,
+        "one loop / sum": together / sum(ms.values()),
+        "in the calls / one loop": calls / together,
     }
-ms_units = [*ms, "their sum", "together"]
+ms_units = [*ms, "sum of the three", "in one loop"]
 ct.table(
     "the same loop, 64 chunks in 4 streams",
     rows,

@@ -14,6 +14,8 @@
 # the time of the loop, as a share of what its stages take by themselves.
 
 # %% setup
+from functools import partial
+
 import numpy as np
 import pycuda.driver as cuda
 
@@ -43,9 +45,9 @@ pageable = pieces(16, x.copy(), d, np.ones_like(y))
 
 def share(call, chunks, own):
     """Together / the sum of the stages, by the host's clock: medians."""
-    together, _ = wall_ms(lambda: call(chunks, own, steps), rounds)
+    together, _ = wall_ms(partial(call, chunks, own, steps), rounds)
     alone = [
-        wall_ms(lambda: call(chunks, own, steps, [stage]), rounds)[0]
+        wall_ms(partial(call, chunks, own, steps, [stage]), rounds)[0]
         for stage in STAGES
     ]
     return together / sum(alone)
@@ -118,7 +120,10 @@ ct.claim(
     measured=share(kernels_in_default, pinned, streams),
     rule="above",
     control=(
-        {"en": "kernels in the four streams, too", "zh": "kernel 也放在这四个流里"},
+        {
+            "en": "kernels in the four streams, too",
+            "zh": "kernel 也放在这四个流里",
+        },
         in_streams,
     ),
     unit="x the sum",
@@ -155,7 +160,10 @@ ct.claim(
     measured=in_calls(other),
     rule="below",
     control=(
-        {"en": "the same calls with pinned memory", "zh": "同样的调用，锁页内存"},
+        {
+            "en": "the same calls with pinned memory",
+            "zh": "同样的调用，锁页内存",
+        },
         in_calls(one),
     ),
     unit="of the time",

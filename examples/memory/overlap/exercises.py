@@ -40,7 +40,7 @@
 #             少于各阶段用时的总和。
 #         fails: "the sum"
 #       3:
-#         title: {en: "Keep swapped KV blocks in pinned memory", zh: "换出的 KV 块放在锁页内存里"}
+#         title: {en: "Keep swapped blocks in pinned memory", zh: "换出的块放在锁页内存里"}
 #         level: medium
 #         minutes: 40
 #         task:

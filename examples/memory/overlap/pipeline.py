@@ -1,10 +1,11 @@
 """Numbers that go to the GPU, are computed with, and come back, in chunks.
 
-    chunks = pieces(64, x, d, y)  # on the host, on the GPU, on the host again
-    enqueue(chunks, [cuda.Stream() for _ in range(4)], steps)
+chunks = pieces(64, x, d, y)  # on the host, on the GPU, on the host again
+enqueue(chunks, [cuda.Stream() for _ in range(4)], steps)
 """
 
 from functools import cache
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -26,7 +27,7 @@ def pieces(count, *arrays):
     """So many chunks of each array, beside each other."""
     n = arrays[0].size
     cuts = [n * k // count for k in range(count + 1)]
-    bounds = [(i, j) for i, j in zip(cuts, cuts[1:]) if i < j]
+    bounds = [(i, j) for i, j in pairwise(cuts) if i < j]
     return [tuple(array[i:j] for array in arrays) for i, j in bounds]
 
 

@@ -111,9 +111,7 @@ grid = ct.cdiv(size, 256)
 def work(buffer, k, stream):
     if delays[k]:
         hold(delays[k], grid=1, block=1, stream=stream)
-    forward(
-        buffer, size, work_steps, a, c, grid=grid, block=256, stream=stream
-    )
+    forward(buffer, size, work_steps, a, c, grid=grid, block=256, stream=stream)
 
 
 def whole(streams):
@@ -162,17 +160,12 @@ def copy_block(cache, block, row, stream, back=False):
 
     The pieces of a block lie apart, at equal distances: a 2D copy.
     """
-    at = int(cache.gpudata) + 4 * WORDS * block
-    copy = cuda.Memcpy2D()
+    copy, at = cuda.Memcpy2D(), int(cache.gpudata) + 4 * WORDS * block
     copy.width_in_bytes, copy.height = 4 * WORDS, PIECES
-    if back:
-        copy.set_src_host(row)
-        copy.set_dst_device(at)
-        copy.src_pitch, copy.dst_pitch = 4 * WORDS, 4 * WORDS * BLOCKS
-    else:
-        copy.set_src_device(at)
-        copy.set_dst_host(row)
-        copy.src_pitch, copy.dst_pitch = 4 * WORDS * BLOCKS, 4 * WORDS
+    (copy.set_dst_device if back else copy.set_src_device)(at)
+    (copy.set_src_host if back else copy.set_dst_host)(row)
+    pitches = 4 * WORDS, 4 * WORDS * BLOCKS
+    copy.src_pitch, copy.dst_pitch = pitches if back else pitches[::-1]
     copy(stream)
 
 

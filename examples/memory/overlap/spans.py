@@ -1,6 +1,6 @@
 """When the copies and kernels of a launch began and ended, as CUPTI saw it.
 
-    for chunk, row in enumerate(spans(launch)): print(row["kernel"])
+for chunk, row in enumerate(spans(launch)): print(row["kernel"])
 """
 
 import cudatut as ct

@@ -15,6 +15,8 @@
 # that is not pinned.
 
 # %% setup
+from functools import partial
+
 import numpy as np
 import pycuda.driver as cuda
 
@@ -48,7 +50,7 @@ TRACED = {
     "pageable memory": (enqueue, loose, streams),
 }
 found = {
-    name: spans(lambda: call(chunks, own, steps))
+    name: spans(partial(call, chunks, own, steps))
     for name, (call, chunks, own) in TRACED.items()
 }
 ct.synchronize()
