@@ -152,7 +152,7 @@ bench = ct.bench(
         "copy in": only("in"),
         "kernel": only("kernel"),
         "copy out": only("out"),
-        "no overlap": lambda: enqueue(whole, streams, steps),
+        "unsplit": lambda: enqueue(whole, streams, steps),
         "in chunks": lambda: enqueue(chunks, streams, steps),
     },
     name="stages and pipeline",

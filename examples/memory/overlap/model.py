@@ -29,7 +29,7 @@ def best_count(stages):
     """The number of chunks with which `predict` is least."""
     slowest, cost = max(stages.values())
     together = sum(stages[name][0] for name in STAGES)
-    return max(sqrt((together - slowest) / cost), 1)
+    return max(sqrt(max(together - slowest, 0) / cost), 1)
 
 
 # --8<-- [end:best]

@@ -53,9 +53,11 @@ found = {
     name: spans(partial(call, chunks, own, steps))
     for name, (call, chunks, own) in TRACED.items()
 }
+y[:] = 0
+breadth(pinned, streams, steps)
 ct.synchronize()
 wrong = np.count_nonzero(y != moved(x, steps))
-ct.check([wrong], [0], name="wrong numbers of the last pinned run")
+ct.check([wrong], [0], name="wrong numbers, breadth-first")
 
 # %% timelines
 for name, rows in found.items():
