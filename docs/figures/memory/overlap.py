@@ -84,8 +84,8 @@ def timelines() -> str:
                 )
     said = ", ".join(f"{title} {last:.1f} ms" for title, last in zip(titles, lasts))
     alt = tr(
-        f"Four timelines of {len(runs[0])} chunks: {said}. Only with four streams, depth-first and pinned memory do the three rows overlap.",
-        f"四条时间线，各 {len(runs[0])} 段：{said}。只有四个流、深度优先、锁页内存时，三行才互相重叠。",
+        f"Four timelines of {len(runs[0])} chunks: {said}.",
+        f"四条时间线，各 {len(runs[0])} 段：{said}。",
     )
     caption = tr(
         "Recorded by CUPTI, all to the same scale; a color and a number are a chunk.",
