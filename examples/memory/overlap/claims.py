@@ -1,0 +1,170 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Overlap: what others say", zh: "重叠：其他资料的说法"}
+#     requires: sm_75
+#     timeout_s: 120
+#     sizes:
+#       n: [67_108_864, 65_536]
+#       rounds: [7, 1]
+# ---
+
+# %% [markdown]
+# What do copies and kernels need to overlap? One measurement for all claims:
+# the time of the loop, as a share of what its stages take by themselves.
+
+# %% setup
+from functools import partial
+
+import numpy as np
+import pycuda.driver as cuda
+
+import cudatut as ct
+from cudatut.book.memory.overlap.model import STAGES
+from cudatut.book.memory.overlap.pipeline import (
+    A,
+    C,
+    Meter,
+    enqueue,
+    kernel,
+    pieces,
+    wall_ms,
+)
+
+n = 1 << 26  # numbers: 256 MiB each way
+rounds = 7
+x, y = (cuda.pagelocked_empty(n, "uint32") for _ in range(2))
+x[:] = ct.rng(0).integers(0, 1 << 32, n, dtype="uint32")
+d = ct.empty(n, "uint32")
+streams = [cuda.Stream() for _ in range(4)]
+meter = Meter((x, d, y), streams, 16, 1)
+steps = meter.steps_for(max(ms for ms, _ in meter.copies.values()))
+pinned = pieces(16, x, d, y)
+pageable = pieces(16, x.copy(), d, np.ones_like(y))
+
+
+def share(call, chunks, own):
+    """Together / the sum of the stages, by the host's clock: medians."""
+    together, _ = wall_ms(partial(call, chunks, own, steps), rounds)
+    alone = [
+        wall_ms(partial(call, chunks, own, steps, [stage]), rounds)[0]
+        for stage in STAGES
+    ]
+    return together / sum(alone)
+
+
+in_streams = share(enqueue, pinned, streams)
+
+# %% pinned
+ct.claim(
+    id="overlap-needs-pinned",
+    source="Learn CUDA Programming, notes",
+    place={
+        "en": "CUDA Streams, requirements for overlapping, second point",
+        "zh": "CUDA Streams 一节，重叠的要求第二条",
+    },
+    form="said",
+    statement={
+        "en": "The host memory of a transfer that shall overlap with a kernel "
+        "must be pinned. Here: the time of the loop in four streams with "
+        "pageable memory, as a share of what its stages take one by one; "
+        "without any overlap it is about 1.",
+        "zh": "要与 kernel 重叠的传输，主机内存必须是锁页内存。这里测的是：四个流、可分页内存，整个循环的用时与各阶段"
+        "单独用时之和的比；完全不重叠时约为 1。",
+    },
+    expected=0.85,
+    measured=share(enqueue, pageable, streams),
+    rule="above",
+    control=(
+        {"en": "the same loop with pinned memory", "zh": "同一循环，锁页内存"},
+        in_streams,
+    ),
+    unit="x the sum",
+)
+
+
+# %% default
+def kernels_in_default(chunks, own, steps, stages=STAGES):
+    """As `enqueue`, but all kernels are launched in the default stream. It
+    waits for all ordinary streams, and they for it: no event is needed.
+    """
+    for k, (source, work, result) in enumerate(chunks):
+        stream = own[k % len(own)]
+        if "in" in stages:
+            cuda.memcpy_htod_async(work.gpudata, source, stream)
+        if "kernel" in stages:
+            grid = ct.cdiv(work.size, 256)
+            kernel()(work, work.size, steps, A, C, grid=grid, block=256)
+        if "out" in stages:
+            cuda.memcpy_dtoh_async(result, work.gpudata, stream)
+
+
+# %% default-stream
+ct.claim(
+    id="overlap-needs-other-streams",
+    source="Learn CUDA Programming, notes",
+    place={
+        "en": "CUDA Streams, requirements for overlapping, first point",
+        "zh": "CUDA Streams 一节，重叠的要求第一条",
+    },
+    form="said",
+    statement={
+        "en": "A kernel and a transfer overlap only if both are in streams that "
+        "differ and are not the default stream. Here: the loop with copies in "
+        "four streams and all kernels in the default stream, beside the sum of "
+        "its stages; without overlap it is about 1.",
+        "zh": "kernel 与传输要重叠，两者必须在不同的流里，而且都不能在默认流里。这里测的是：传输放在四个流里，kernel 全部放在"
+        "默认流里，整个循环的用时与各阶段单独用时之和的比；没有重叠时约为 1。",
+    },
+    expected=0.85,
+    measured=share(kernels_in_default, pinned, streams),
+    rule="above",
+    control=(
+        {
+            "en": "kernels in the four streams, too",
+            "zh": "kernel 也放在这四个流里",
+        },
+        in_streams,
+    ),
+    unit="x the sum",
+)
+
+
+# %% calls
+def in_calls(chunks):
+    """The share of the time that the host spends in the calls."""
+    done, calls = wall_ms(
+        lambda: enqueue(chunks, streams[:1], steps, STAGES), rounds
+    )
+    return calls / done
+
+
+one, other = pieces(1, x, d, y), [(x.copy(), d, np.ones_like(y))]
+ct.claim(
+    id="async-copy-from-malloc",
+    source="CS179 notes",
+    place={
+        "en": "the listing on asynchronous copies",
+        "zh": "“异步数据复制”的代码",
+    },
+    form="code",
+    statement={
+        "en": "Copies by cudaMemcpyAsync to and from memory of malloc, with a "
+        "kernel between them in one stream, are called asynchronous. Here: the "
+        "host's time in these calls as a share of all the time; if the calls "
+        "only enqueue, it is small.",
+        "zh": "用 cudaMemcpyAsync 复制 malloc 分配的内存，中间在同一个流里运行 kernel，称为异步复制。这里测的是：主机花在"
+        "这些调用里的时间占总时间的比例；如果调用只是提交，这个比例很小。",
+    },
+    expected=0.5,
+    measured=in_calls(other),
+    rule="below",
+    control=(
+        {
+            "en": "the same calls with pinned memory",
+            "zh": "同样的调用，锁页内存",
+        },
+        in_calls(one),
+    ),
+    unit="of the time",
+)
