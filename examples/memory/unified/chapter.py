@@ -295,7 +295,7 @@ ct.table(
 # written, advice, then four walks over all pages.
 
 # %% advice
-from cudatut.book.memory.unified.managed import advise, told
+from cudatut.book.memory.unified.managed import advise
 
 PIECES = {
     "none": (),
@@ -308,12 +308,11 @@ PIECES = {
     ),
 }
 every = ways[upwards]
-advised, noted = {}, {}
+advised = {}
 for name, advice in PIECES.items():
     y = touches.blocks_of_2mb(blocks)
     for what, where in advice:
         advise(y, what, where)
-    noted[name] = told(y)
     one, two = touches.by_gpu(y, every), touches.by_host(y, every)
     three = touches.by_gpu(y, every)
     advised[name] = {
@@ -331,71 +330,6 @@ ct.table(
     units={"a touch of the last walk": "us"},
 )
 
-# %% told
-ct.table("what the driver has noted", noted, corner="advice")
-
-# %% [markdown] about-concurrent
-# Host and GPU use one array at the same time. The kernel says that it is there,
-# and waits for a word that the host writes while the kernel runs; after a second
-# it gives up. A process of its own, because where this is not allowed, the system
-# ends the process.
-
-# %% concurrent
-PROGRAM = """
-from pathlib import Path
-from time import perf_counter
-import numpy as np
-import pycuda.autoprimaryctx
-import pycuda.driver as cuda
-from pycuda.compiler import SourceModule
-
-code = SourceModule(Path("FILE").read_text(), no_extern_c=True)
-wait = code.get_function("wait_for_host")
-apart = 1 << 19  # 2 MB in words of 4 bytes
-words = cuda.managed_empty(3 * apart, "int32", mem_flags=1)
-words[:] = 0
-wait(words, np.int64(10**9), grid=(1, 1), block=(1, 1, 1))
-begin, polls = perf_counter(), 0
-while words[0] == 0 and perf_counter() - begin < 2:
-    polls += 1
-words[apart] = 7
-cuda.Context.synchronize()
-print(int(words[0]), int(words[2 * apart]))
-"""
-file = ct.paths.resolve_source("memory/unified/unified.cu")
-child = ct.isolated(PROGRAM.replace("FILE", str(file)))
-said = child.stdout.split() or ["-", "-"]
-ct.facts(
-    "host and kernel at the same time",
-    {
-        "exit status": child.returncode,
-        "the host saw": said[0],
-        "the kernel saw": said[1],
-    },
-)
-
-# %% [markdown] about-early
-# A launch returns at once. What does the host read right after it, and after it
-# has waited? The GPU is busy for 5 ms before it negates.
-
-# %% early
-wait = ct.Kernel("memory/unified/unified.cu", "wait_for_host")
-nothing = ct.to_device(np.zeros(3 << 19, "int32"))
-y = managed_empty(1024, "float32")
-y[:] = 1
-wait(nothing, 5_000_000, grid=1, block=1)
-negate(y.base, y.size, grid=4, block=256)
-early = float(y[0])
-ct.synchronize()
-ct.table(
-    "1 is to become -1",
-    {
-        "right after the launch": {"y[0]": early},
-        "after ct.synchronize()": {"y[0]": float(y[0])},
-    },
-    corner="read",
-)
-
 # %% [markdown] about-limit
 # More managed memory than the GPU has free is refused before it is allocated.
 
@@ -407,20 +341,3 @@ try:
 except ct.OutOfDeviceMemory:
     refused = True
 ct.facts("one byte more than the GPU has free", {"refused": refused})
-
-# %% [markdown] about-counters
-# NVIDIA's profiling library counts what the driver moves, where the system lets
-# it: in a process of its own, before PyCUDA makes its context.
-
-# %% counters
-import json
-
-from cudatut.book.memory.unified.counters import PROGRAM as COUNTING
-
-child = ct.isolated(COUNTING.replace("FILE", str(file)))
-lines = [one for one in child.stdout.splitlines() if one.startswith("{")]
-if lines:
-    ct.table("as CUPTI counts", json.loads(lines[-1]), corner="16 MB")
-else:
-    why = (child.stderr.strip().splitlines() or ["nothing was counted"])[-1]
-    ct.facts("as CUPTI counts", {"not to be had here": why[:60]})

@@ -1,8 +1,48 @@
-"""A program that has CUPTI count faults and moved bytes of managed memory, step by
-step, and prints them as JSON. It runs in a process of its own.
-"""
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Unified memory: what the driver says", zh: "统一内存：驱动怎么说"}
+#     requires: sm_75
+#     timeout_s: 90
+# ---
 
-# --8<-- [start:counting]
+# %% [markdown] about-told
+# What the driver has noted of an array: the advice that was given, and where all of
+# it was last prefetched to.
+
+# %% told
+import cudatut as ct
+from cudatut.book.memory.unified.managed import (
+    GPU,
+    HOST,
+    advise,
+    managed_empty,
+    prefetch,
+    told,
+)
+
+steps = {
+    "nothing": lambda x: None,
+    "prefetch to the GPU": lambda x: prefetch(x, GPU),
+    "prefetch to the host": lambda x: prefetch(x, HOST),
+    "READ_MOSTLY": lambda x: advise(x, "READ_MOSTLY"),
+    "PREFERRED_LOCATION host": lambda x: advise(x, "PREFERRED_LOCATION", HOST),
+    "ACCESSED_BY GPU": lambda x: advise(x, "ACCESSED_BY", GPU),
+}
+noted = {}
+for name, step in steps.items():
+    x = managed_empty(1 << 20, "int32")
+    x[:] = 1
+    step(x)
+    ct.synchronize()
+    noted[name] = told(x)
+ct.table("what the driver has noted", noted, corner="done before")
+
+# %% [markdown] about-counters
+# NVIDIA's profiling library counts what the driver moves, where the system lets it.
+# In a process of its own: it has to be told before PyCUDA makes its context.
+
+# %% counting
 PROGRAM = """
 import json
 import time
@@ -75,4 +115,15 @@ for name, step in steps.items():
     }
 print(json.dumps(table))
 """
-# --8<-- [end:counting]
+
+# %% counters
+import json
+
+file = ct.paths.resolve_source("memory/unified/unified.cu")
+child = ct.isolated(PROGRAM.replace("FILE", str(file)))
+lines = [one for one in child.stdout.splitlines() if one.startswith("{")]
+if lines:
+    ct.table("as CUPTI counts", json.loads(lines[-1]), corner="16 MB")
+else:
+    why = (child.stderr.strip().splitlines() or ["nothing was counted"])[-1]
+    ct.facts("as CUPTI counts", {"not to be had here": why[:60]})
