@@ -6,6 +6,7 @@
 #     timeout_s: 120
 #     sizes:
 #       blocks: [4, 1]
+#       tries: [3, 1]
 # ---
 
 # %% [markdown] about
@@ -18,14 +19,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from cudatut.book.memory.unified import touches
 from cudatut.book.memory.unified.managed import (
     GPU,
     HOST,
     advise,
     managed_empty,
-    prefetch,
 )
 from cudatut.book.memory.unified.prefetcher import BLOCK, PAGE
 
@@ -41,6 +40,7 @@ ADVICE = {
     "zh": "“Unified Memory”一节，cudaMemAdvise 的列表",
 }
 blocks = 4
+tries = 3
 pages = list(range(blocks * BLOCK))
 
 
@@ -50,6 +50,11 @@ def slow_by_gpu(x):
 
 def slow_by_host(x):
     return touches.slow(touches.by_host(x, pages))
+
+
+def least(count, *how, **more):
+    """Whatever interrupts the host makes a touch slow, and none fast."""
+    return min(count(*how, **more) for _ in range(tries))
 
 
 # %% [markdown] about-first
@@ -74,7 +79,7 @@ def lies_with(first):
         ct.synchronize()
     else:
         touches.fill(x)
-    return GPU if slow_by_host(x) else HOST
+    return GPU if slow_by_host(x) >= blocks else HOST
 
 
 ct.claim(
@@ -123,11 +128,11 @@ ct.claim(
         "GPU 访问主机上的页，慢的次数：",
     },
     expected=0,
-    measured=read_by_gpu(True),
+    measured=least(read_by_gpu, True),
     rule="equal",
     control=(
         {"en": "without the advice", "zh": "不给建议"},
-        read_by_gpu(False),
+        least(read_by_gpu, False),
     ),
 )
 
@@ -155,11 +160,11 @@ ct.claim(
         "GPU 全部读过之后，主机慢的访问次数：",
     },
     expected=0,
-    measured=host_after_gpu(True),
+    measured=least(host_after_gpu, True),
     rule="equal",
     control=(
         {"en": "without the advice", "zh": "不给建议"},
-        host_after_gpu(False),
+        least(host_after_gpu, False),
     ),
 )
 
@@ -191,9 +196,12 @@ ct.claim(
         "再各读一遍时慢的次数：",
     },
     expected=0,
-    measured=both_read(True),
+    measured=least(both_read, True),
     rule="equal",
-    control=({"en": "without the advice", "zh": "不给建议"}, both_read(False)),
+    control=(
+        {"en": "without the advice", "zh": "不给建议"},
+        least(both_read, False),
+    ),
 )
 ct.claim(
     id="read-mostly-write",
@@ -208,9 +216,12 @@ ct.claim(
         "两边再各读一遍时慢的次数：",
     },
     expected=1,
-    measured=both_read(True, write=7),
+    measured=least(both_read, True, write=7),
     rule="equal",
-    control=({"en": "nothing written", "zh": "什么也不写"}, both_read(True)),
+    control=(
+        {"en": "nothing written", "zh": "什么也不写"},
+        least(both_read, True),
+    ),
 )
 
 # %% [markdown] about-cuda-13
