@@ -82,7 +82,7 @@ def test_managed_memory_is_never_more_than_is_free():
     assert managed.room(free=1000, held=400) == 100
     assert managed.room(free=1000, held=600) == 0
     assert managed.room(free=0, held=0) == 0
-    for free in range(0, 50):
-        for held in range(0, 60):
+    for free in range(50):
+        for held in range(60):
             left = managed.room(free, held)
             assert left >= 0 and (left == 0 or held + left <= free)

@@ -41,8 +41,8 @@
 #           en: >-
 #             Host and GPU both read `table` over and over. The GPU writes a word of
 #             each page of `result`, and the host reads it. Write
-#             `give_advice(table, result)` so that from the second round on no touch is slow
-#             on either side. Use `advise` of `managed.py`.
+#             `give_advice(table, result)` so that from the second round on no touch
+#             is slow on either side. Use `advise` of `managed.py`.
 #           zh: >-
 #             主机和 GPU 都反复读 `table`；GPU 在 `result` 的每一页写一个字，再由主机读出。
 #             写 `give_advice(table, result)`，使得从第二轮起，两边都没有慢的访问。可以用
@@ -53,7 +53,7 @@
 
 # %% stub-1
 def to_gpu(x):
-    """Move all of x to GPU 0: x.ctypes.data is its address, x.nbytes its size."""
+    """Move all of x, x.nbytes bytes at x.ctypes.data, to GPU 0."""
     # yours: a CUmemLocation, then driver.cuMemPrefetchAsync
 
 

@@ -21,7 +21,7 @@ from cudatut.book.memory.unified.managed import told
 
 # %% solution-1
 def to_gpu(x):
-    """Move all of x to GPU 0: x.ctypes.data is its address, x.nbytes its size."""
+    """Move all of x, x.nbytes bytes at x.ctypes.data, to GPU 0."""
     gpu = driver.CUmemLocation()
     gpu.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
     gpu.id = 0
@@ -55,8 +55,8 @@ from cudatut.book.memory.unified.prefetcher import BIG, faults
 # %% solution-2
 def worst():
     """The numbers 0 to 31, in the order with the most faults."""
-    # Half of each piece of the tree, never more: nothing is prefetched. The next
-    # touch makes it more than half everywhere, and the rest comes at once.
+    # Half of each region and never more: nothing is prefetched. The next touch
+    # makes it more than half everywhere, and the rest comes at once.
     return [*range(0, 32, 2), *range(1, 32, 2)]
 
 

@@ -1,5 +1,5 @@
-// Unified memory: a kernel that works in place, one that times each page that it
-// touches, and one that waits until the host has written to its memory.
+// Unified memory: a kernel that works in place, one that times each page that
+// it touches, and one that waits until the host has written to its memory.
 
 // --8<-- [start:negate]
 extern "C" __global__ void negate(float* x, int n) {
