@@ -180,7 +180,7 @@ ct.table(
         }
         for name in to_gpu
     },
-    corner="way",
+    corner="transfer",
     units={"to the GPU": "us", "to the host": "us"},
 )
 
@@ -344,4 +344,7 @@ try:
     refused = False
 except ct.OutOfDeviceMemory:
     refused = True
-ct.facts("one byte more than the GPU has free", {"refused": refused})
+ct.facts(
+    "one byte more than the GPU has free",
+    {"refused before it was allocated": refused},
+)

@@ -317,7 +317,9 @@ def ended(address):
     if child.returncode == -11:
         return "segmentation fault"
     # The right value, and the kernel was still running.
-    return "read" if child.stdout.split() == ["5", "False"] else "neither"
+    return (
+        "read" if child.stdout.split() == ["5", "False"] else "something else"
+    )
 
 
 while_it_runs = ended("x.ctypes.data")

@@ -22,7 +22,7 @@ from cudatut.book.memory.unified.managed import (
 )
 
 steps = {
-    "nothing": lambda x: None,
+    "nothing done": lambda x: None,
     "prefetch to the GPU": lambda x: prefetch(x, GPU),
     "prefetch to the host": lambda x: prefetch(x, HOST),
     "READ_MOSTLY": lambda x: advise(x, "READ_MOSTLY"),

@@ -71,5 +71,5 @@ ct.table(
         "right after the launch": {"y[0]": early},
         "after ct.synchronize()": {"y[0]": float(y[0])},
     },
-    corner="read",
+    corner="read when",
 )
