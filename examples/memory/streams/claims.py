@@ -160,7 +160,7 @@ ct.table(
     units={"1 streams": "ms", "5 streams": "ms"},
 )
 
-# %% stream-gains
+# %% five-streams-small
 PLACE = {"en": "2.9, streams and events", "zh": "2.9，流与事件"}
 small, *_, full = SHAPES
 ct.claim(
@@ -187,6 +187,8 @@ ct.claim(
         "zh": "复制的用时与 kernel 用时之比",
     },
 )
+
+# %% five-streams-full
 ct.claim(
     id="five-streams-full",
     source="CUDA slides 2.9",
@@ -235,6 +237,7 @@ def copies_at_once(one, other):
     return order.at_once(log.commands, "copy")
 
 
+# %% one-copy-at-a-time
 ct.claim(
     id="one-copy-at-a-time",
     source="CUDA slides 2.9",
@@ -300,6 +303,8 @@ def runs_at_once(flags):
 
 
 blocking, non_blocking = runs_at_once(0), runs_at_once(1)
+
+# %% default-stream-waits-for-any
 ct.claim(
     id="default-stream-waits-for-any",
     source="Learn CUDA Programming notes",
