@@ -12,16 +12,15 @@ WAYS = (
     "the default stream between",
     "the same, a and c non-blocking",
 )
-KERNELS = ("first", "second", "third")
 
 
 def queues(names: tuple[str, ...] = ("a", "b", "c"), waits: int = 2, on: int = 0) -> str:
     """Streams as queues, the next command on the left: stream `waits` waits for an event of stream `on`."""
-    wide, high, left, top = 112, 44, 92, 30
+    wide, high, left, top = 140, 44, 92, 30
     pitch = 58
-    s = Svg(left + 3 * wide + 20, top + pitch * len(names) + 10)
+    s = Svg(left + 2 * wide + 20, top + pitch * len(names) + 10)
     s.text_from(left, 18, tr("first", "先"), "muted")
-    s.text_to(left + 3 * wide, 18, tr("last", "后"), "muted")
+    s.text_to(left + 2 * wide - 8, 18, tr("last", "后"), "muted")
     for row, name in enumerate(names):
         y = top + pitch * row
         s.text_to(left - 12, y + 27, tr(f"stream {name}", f"流 {name}"), "bold")
@@ -34,7 +33,7 @@ def queues(names: tuple[str, ...] = ("a", "b", "c"), waits: int = 2, on: int = 0
         for place, (cls, words) in enumerate(boxes):
             s.rect(left + place * wide, y, wide - 8, high, cls, words, rx=3)
     x, y = left + 1.5 * wide, top + pitch * on + high
-    s.arrow(x, y + 2, left + 0.75 * wide, top + pitch * waits - 3)
+    s.arrow(x, y + 2, left + 0.9 * wide, top + pitch * waits - 3)
     alt = tr(
         f"Queues of the streams {', '.join(names)}. Stream {names[on]}: a kernel, then an event is recorded. "
         f"Stream {names[waits]}: it waits for this event, then comes its kernel.",
@@ -63,7 +62,7 @@ def timelines() -> str:
         for row, stream in enumerate(streams):
             lanes.axis(row, stream, 710, x=16)
         for number, (name, kernel) in enumerate(run.items()):
-            words = references.label(name)
+            words = name.split()[-1]  # its number
             row = streams.index(kernel["stream"])
             lanes.bar(row, kernel["begin"], kernel["end"], hue(number), words, spare=True)
         told.append(f"{references.label(way)}: {max(k['end'] for k in run.values()) / 1e3:.1f} ms")

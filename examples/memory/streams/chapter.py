@@ -119,9 +119,8 @@ used = {
 def watch(name):
     """The trace of one of the five ways, whose kernels are named first."""
     with order.watched() as log:
-        numbers = ("first", "second", "third")
-        for kernel, stream in zip(numbers, used[name].split()):
-            log.does(kernel, stream)
+        for number, stream in enumerate(used[name].split(), 1):
+            log.does(f"kernel {number}", stream)
         ways[name]()
     return log
 
@@ -140,9 +139,9 @@ for name, log in logs.items():
     waits = order.waited(log.commands, FREE)
     late = {kernel: whom for kernel, (whom, _) in waits.items()}
     rows[name] = {
-        "second waited for": late.get("second") or "-",
-        "third waited for": late.get("third") or "-",
-        "at once": order.at_once(log.commands),
+        "kernel 2 waited for": late.get("kernel 2") or "-",
+        "kernel 3 waited for": late.get("kernel 3") or "-",
+        "most at once": order.at_once(log.commands),
         "ordered, yet overlapping": order.overtaken(log.commands, FREE),
     }
 ct.table("who waited for whom", rows, corner="way")
@@ -239,16 +238,16 @@ rows, pairs = {}, {}
 for name, program in programs.items():
     pairs[name] = without_order(program, mended=False)
     rows[name] = {
-        "wrong": wrong(program, mended=False),
-        "wrong, mended": wrong(program, mended=True),
-        "pairs": len(pairs[name]),
-        "pairs, mended": len(without_order(program, mended=True)),
+        "wrong runs": wrong(program, mended=False),
+        "wrong runs, mended": wrong(program, mended=True),
+        "unordered pairs": len(pairs[name]),
+        "unordered pairs, mended": len(without_order(program, mended=True)),
     }
 
 # %% noticed-table
 ct.table("three races, 1,000 repetitions", rows, corner="program")
 for name, row in rows.items():
-    none = np.array([row["wrong, mended"], row["pairs, mended"]])
+    none = np.array([row["wrong runs, mended"], row["unordered pairs, mended"]])
     ct.check(none, np.zeros(2, int), name=f"{name}, mended")
 
 # %% pairs

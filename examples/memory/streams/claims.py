@@ -115,7 +115,7 @@ for name, shape in SHAPES.items():
 ct.table(
     "four launch shapes, five steps each",
     rows,
-    corner="launch",
+    corner="launch shape",
     units=dict.fromkeys(list(rows[name])[:4], "us"),
 )
 
@@ -156,7 +156,7 @@ by_memory = {
 ct.table(
     "the largest shape, by the host's memory",
     by_memory,
-    corner="memory",
+    corner="host memory",
     units={"1 streams": "ms", "5 streams": "ms"},
 )
 

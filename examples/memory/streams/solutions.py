@@ -56,7 +56,7 @@ ct.check(out, items.astype("int32"), name="items")
 most_of = 0.9  # of the time of all steps one after the other
 soon = ms < most_of * count * (put_ms + use_ms)
 ct.check(np.array([soon]), np.array([True]), name="both streams at work")
-ct.facts("pipeline", {"time": (ms, "ms")})
+ct.facts("two buffers", {"time": (ms, "ms")})
 
 # %% given-2
 import numpy as np
@@ -69,7 +69,7 @@ diamond = [("A", "s", 1, []), ("B", "s", 3, []), ("C", "t", 1, ["A"])]
 diamond += [("D", "t", 2, ["B"])]
 turns = [("A", "s", 2, []), ("B", "t", 1, ["A"]), ("C", "s", 2, ["B"])]
 turns += [("D", "t", 1, []), ("E", "u", 4, [])]
-plans = {"three streams": three, "a diamond": diamond, "in turn": turns}
+plans = {"three streams": three, "a diamond": diamond, "waits both ways": turns}
 
 
 # %% solution-2
