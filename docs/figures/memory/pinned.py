@@ -1,23 +1,76 @@
-"""Drawings of memory/pinned: (to write: what they show)."""
+"""Drawings of pinned memory: the ways from the host's memory to the GPU, and a packet on the link."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Svg, figure, tr
 
 
-def elements(threads: int = 8) -> str:
-    """One element for each of `threads` threads. (to write: your own drawing)"""
-    cell, left, top = 64, 70, 10
-    s = Svg(left + cell * threads, 120)
-    s.text(left - 10, top + 25, "x", "mono", "end")
-    s.text(left - 10, top + 95, "out", "mono", "end")
-    for thread in range(threads):
-        x = left + cell * thread
-        s.rect(x, top, cell - 8, 36, "c1", f"x[{thread}]", size=12)
-        s.rect(x, top + 70, cell - 8, 36, "c2", f"out[{thread}]", size=12)
-        s.arrow(x + cell / 2 - 4, top + 40, x + cell / 2 - 4, top + 68)
-    alt = tr(
-        f"{threads} threads, each of which copies one element of x to out.",
-        f"{threads} 个线程，各自把 x 的一个元素复制到 out。",
+def ways() -> str:
+    """Three ways of the same bytes: staged by the driver, copied from pinned memory, read by a kernel where they lie."""
+    s = Svg(660, 276)
+    link, gpu, top, pitch, high = 372, 452, 44, 78, 46
+    s.rect(8, 26, link - 28, 244, "c0")
+    s.rect(gpu - 8, 26, 212, 244, "c0")
+    s.text(8 + (link - 28) / 2, 18, tr("memory of the host", "主机内存"), "muted")
+    s.text(gpu + 98, 18, tr("GPU", "GPU"), "muted")
+    s.text((link + gpu) / 2 - 12, 18, tr("link", "链路"), "muted")
+    rows = (
+        (
+            tr("pageable array", "可分页的数组"),
+            tr("device memory", "显存"),
+            tr("copy engine", "复制引擎"),
+        ),
+        (
+            tr("pinned array", "锁页的数组"),
+            tr("device memory", "显存"),
+            tr("copy engine", "复制引擎"),
+        ),
+        (tr("pinned array", "锁页的数组"), tr("kernel", "kernel"), tr("zero-copy", "零拷贝")),
     )
-    return figure(s, alt=alt, caption=tr("One element for each thread.", "每个线程一个元素。"))
+    for number, (source, target, how) in enumerate(rows):
+        y = top + number * pitch
+        middle = y + high / 2
+        s.rect(22, y, 118, high, "c2" if number == 0 else "c1", source)
+        s.rect(gpu + 6, y, 184, high, "c3", target)
+        if number == 0:
+            s.arrow(142, middle, 222, middle, "warn", tr("processor", "处理器"), 12)
+            s.rect(
+                224, y, 110, high, "c1", tr("pinned, of\nthe driver", "驱动的\n锁页内存"), size=12
+            )
+        s.arrow(336 if number == 0 else 142, middle, gpu + 4, middle, "accent")
+        s.text((link + gpu) / 2 - 12, middle - 8, how, "accent", size=12)
+    alt = tr(
+        "Three rows. A pageable array is copied by the processor into pinned memory of the driver, and from there by the copy engine over the link into device memory. A pinned array goes over the link in one step. In zero-copy, a kernel reads the pinned array over the link.",
+        "三行。可分页的数组先由处理器复制到驱动的锁页内存，再由复制引擎经链路传到显存；锁页的数组一步经链路传到显存；零拷贝时，kernel 经链路直接读取锁页的数组。",
+    )
+    caption = tr(
+        "Only the first way needs the processor for every byte.",
+        "只有第一种方式，每个字节都要处理器搬一次。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def packet(payload: int = 256, header: int = 24) -> str:
+    """A packet on the link, to scale: its header and checks, and its data; in bytes."""
+    s, scale, left = Svg(660, 92), 600 / (payload + header), 30
+    s.rect(left, 22, header * scale, 40, "c2", rx=0)
+    s.rect(
+        left + header * scale,
+        22,
+        payload * scale,
+        40,
+        "c1",
+        tr(f"data: {payload} bytes", f"数据：{payload} 字节"),
+        rx=0,
+    )
+    s.text_from(
+        left, 82, tr(f"header and checks: {header} bytes", f"包头和校验：{header} 字节"), "muted"
+    )
+    share = payload / (payload + header)
+    alt = tr(
+        f"A packet of {payload + header} bytes: {header} of header and checks, {payload} of data.",
+        f"一个包共 {payload + header} 字节：包头和校验 {header} 字节，数据 {payload} 字节。",
+    )
+    caption = tr(
+        f"With {payload} bytes of data in each packet, {share:.2f} of what the link carries is data.",
+        f"每个包带 {payload} 字节数据时，链路传输的内容里数据占 {share:.2f}。",
+    )
+    return figure(s, alt=alt, caption=caption)

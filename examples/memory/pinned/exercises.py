@@ -9,17 +9,15 @@
 #         minutes: 10
 #         task:
 #           en: >-
-#             A buffer is copied to the GPU again and again. It takes `pin` to
-#             allocate it pinned instead of pageable, once; a copy takes
-#             `pageable` or `pinned`, all in the same unit. Write
-#             `fewest_copies(pin, pageable, pinned)`: the smallest number of
-#             copies with which the pinned buffer takes less time in all. Where
-#             it never does, return 0.
+#             A buffer is copied again and again. To pin it takes `pin`, once; a
+#             copy takes `pageable` or `pinned`. Write
+#             `fewest_copies(pin, pageable, pinned)`: from how many copies on
+#             does the pinned buffer take less time in all? If never, return 0.
 #           zh: >-
-#             一个缓冲区要反复复制到 GPU。改为分配锁页内存，一次性多花 `pin`；复制一次，
-#             可分页内存要 `pageable`，锁页内存要 `pinned`，单位都相同。写
+#             一个缓冲区要反复复制。锁页要花 `pin`，只花一次；每次复制，可分页内存要
+#             `pageable`，锁页内存要 `pinned`。写
 #             `fewest_copies(pin, pageable, pinned)`：至少复制几次，用锁页内存的总时间才
-#             更短？如果永远不会更短，返回 0。
+#             更短？如果永远不会，返回 0。
 #         fails: "are wrong"
 #       2:
 #         title: {en: "The buffer is not free yet", zh: "缓冲区还不能再用"}
@@ -27,37 +25,32 @@
 #         minutes: 20
 #         task:
 #           en: >-
-#             `send` copies batches to the GPU through two pinned buffers. The
-#             GPU is busy, so the copies begin late; the buffers are written
-#             again before that, and wrong numbers arrive. Repair it: write to a
-#             buffer only after the copy that reads it is done. Do not wait for
-#             the other buffer. An event for each buffer is enough.
+#             `send` copies batches through two pinned buffers. The GPU is busy,
+#             so the copies begin late, and the buffers are overwritten before.
+#             Repair it: write to a buffer only after the copy that reads it,
+#             but do not wait for the other one. Use an event for each.
 #           zh: >-
 #             `send` 借助两个锁页缓冲区，把一批批数据复制到 GPU。GPU 正忙，复制迟迟没有
-#             开始，缓冲区却已经被改写，到达的数据就错了。请改正：等读缓冲区的复制完成之后，
-#             再改写这个缓冲区，但不要等另一个缓冲区。每个缓冲区配一个事件就够了。
+#             开始，缓冲区却已经被改写。请改正：等读这个缓冲区的复制完成之后再改写，
+#             但不要等另一个缓冲区。每个缓冲区用一个事件。
 #         fails: "are wrong"
 #       3:
-#         title: {en: "Swap KV blocks", zh: "换出 KV 块"}
+#         title: {en: "Keep swapped blocks", zh: "保管换出的块"}
 #         level: hard
 #         minutes: 40
 #         task:
 #           en: >-
-#             An engine that runs out of memory on the GPU moves blocks of its KV
-#             cache to the host, and back to other places later. Write `room`
-#             (pinned memory for so many blocks), `runs`, `swap_out` and
-#             `swap_in`. `runs(blocks, slots)` joins pairs that follow each other
-#             on both sides: blocks 4, 5, 9 and slots 0, 1, 2 are (4, 0, 2) and
-#             (9, 2, 1). Make one asynchronous copy for each run. The check swaps
-#             blocks out, destroys them, swaps them in elsewhere, and looks at
-#             all of the cache. It also times one copy per block beside yours.
+#             A GPU that runs out of memory moves blocks of a cache to the host,
+#             and later back to other places. Write `room` (pinned memory for so
+#             many blocks), `runs`, `swap_out` and `swap_in`.
+#             `runs(blocks, slots)` joins pairs that follow each other on both
+#             sides: blocks 4, 5, 9 and slots 0, 1, 2 are (4, 0, 2) and
+#             (9, 2, 1). Make one asynchronous copy for each run.
 #           zh: >-
-#             推理引擎的显存不够用时，把 KV 缓存的一些块换出到主机，以后再换入到别的位置。
-#             写 `room`（能放若干块的锁页内存）、`runs`、`swap_out` 和 `swap_in`。
+#             显存不够用时，把缓存的一些块换出到主机，以后再换入到别的位置。写 `room`
+#             （能放若干块的锁页内存）、`runs`、`swap_out` 和 `swap_in`。
 #             `runs(blocks, slots)` 把两边都相邻的各对合并：块 4、5、9 和位置 0、1、2
-#             合并成 (4, 0, 2) 和 (9, 2, 1)。每一段只做一次异步复制。检查程序先换出
-#             一些块，破坏显存里的原件，再换入到别处，然后查看整个缓存；还把每块复制一次的
-#             用时与你的比较。
+#             合并成 (4, 0, 2) 和 (9, 2, 1)。每一段只做一次异步复制。
 #         fails: "pinned"
 # ---
 
@@ -90,9 +83,9 @@ def runs(blocks, slots):
 
 def swap_out(cache, blocks, host, slots, stream):
     """Begin to copy blocks of the cache to these slots of the host."""
-    pass  # yours
+    # yours
 
 
 def swap_in(cache, blocks, host, slots, stream):
     """Begin to copy slots of the host to these blocks of the cache."""
-    pass  # yours
+    # yours

@@ -10,7 +10,7 @@
 # ---
 
 # %% [markdown]
-# When pinning pays, a buffer that is used again too early, and blocks of a KV
+# When pinning pays, a buffer that is used again too early, and blocks of a
 # cache that are kept in pinned memory.
 
 # %% given-1
@@ -76,7 +76,8 @@ def send(batches, targets, buffers, stream):
 
 # %% check-2
 wait_for = ct.Kernel("memory/pinned/pinned.cu", "wait_for")
-flag = cuda.pagelocked_zeros(1, "uint32")
+mapped = cuda.host_alloc_flags.DEVICEMAP
+flag = cuda.pagelocked_zeros(1, "uint32", mem_flags=mapped)
 address = np.uint64(flag.base.get_device_pointer())
 # Nobody writes the word, so the GPU is busy for 50 ms before the first copy.
 wait_for(address, 1, 50_000_000, grid=1, block=1, stream=stream)
