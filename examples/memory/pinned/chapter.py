@@ -185,7 +185,7 @@ def both_ways():
 
 
 def torch_copies(which):
-    """PyTorch's copies: 'to the GPU', 'to the host' or 'both'."""
+    """PyTorch's copies: 'to the GPU', 'to the host' or 'both ways'."""
 
     def prepare(torch, here, there):
         mine, its = (torch.ones(n, pin_memory=True) for _ in range(2))
@@ -204,7 +204,7 @@ def torch_copies(which):
         return {
             "to the GPU": lambda: here.copy_(mine, non_blocking=True),
             "to the host": lambda: its.copy_(there, non_blocking=True),
-            "both": both,
+            "both ways": both,
         }[which]
 
     # on a copy of its own, so that no check here sees its numbers
@@ -213,11 +213,11 @@ def torch_copies(which):
 
 # %% copies
 contests = {}
-ours = {"to the GPU": to_gpu, "to the host": to_host, "both": both_ways}
+ours = {"to the GPU": to_gpu, "to the host": to_host, "both ways": both_ways}
 for way, run in ours.items():
     contests[way] = ct.bench(
         {"pinned copy": run, "PyTorch": torch_copies(way)},
-        bytes=(2 if way == "both" else 1) * 4 * n,
+        bytes=(2 if way == "both ways" else 1) * 4 * n,
         name=f"copies: {way}",
         limit=False,
     )
@@ -233,13 +233,13 @@ ct.check(back, x[::-1], name="both at once, to the host", rtol=0, atol=0)
 # %% shares
 rate = {way: contest["pinned copy"].value for way, contest in contests.items()}
 alone = [contests[way]["pinned copy"].median_us for way in ways]
-both_us = contests["both"]["pinned copy"].median_us
+both_us = contests["both ways"]["pinned copy"].median_us
 ct.facts(
     "share of the link",
     {
         "to the GPU": rate["to the GPU"] / busy.rate,
         "to the host": rate["to the host"] / busy.rate,
-        "both, of twice the link": rate["both"] / (2 * busy.rate),
+        "both, of twice the link": rate["both ways"] / (2 * busy.rate),
         "both, time / longer one alone": both_us / max(alone),
     },
 )
