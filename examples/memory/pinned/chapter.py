@@ -223,6 +223,7 @@ for way, run in ours.items():
     )
 
 # %% check-both
+pinned[:] = x
 ct.poison(on_gpu)
 back[:] = 0
 both_ways()

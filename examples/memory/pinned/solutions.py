@@ -145,7 +145,7 @@ ct.check(np.array([is_pinned]), np.array([True]), name="the room is pinned")
 joined = runs([4, 5, 9, 10, 3], [0, 1, 2, 4, 5])
 wanted = [(4, 0, 2), (9, 2, 1), (10, 4, 1), (3, 5, 1)]
 same = [tuple(run) for run in joined] == wanted
-ct.check(np.array([same]), np.array([True]), name="runs")
+ct.check(np.array([same]), np.array([True]), name="joined runs")
 host[:] = 0
 out = [int(b) for b in ct.rng(4).permutation(BLOCKS)[:some]]
 out[: some // 2] = sorted(out[: some // 2])

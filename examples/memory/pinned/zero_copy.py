@@ -243,7 +243,7 @@ ct.table(
         }
         for k in passes
     },
-    corner="read",
+    corner="times read",
     units=dict.fromkeys(
         (
             "copy first, predicted",
