@@ -54,6 +54,7 @@ EXAMPLES = {
     "start": SHARED,
     "basics": SHARED,
     "reduction": SHARED,
+    "memory": SHARED,
     "gemm": f"{SHARED} published",
     "memory": SHARED,
     "llm": f"{SHARED} published",
