@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Graphs by hand, and graphs that change", zh: "手工建图与修改图"}
+#     title: {en: "Graphs by hand, and graphs that change", zh: "手工建 CUDA graph，更换参数"}
 #     requires: sm_75
 #     timeout_s: 120
 #     sizes:

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "CUDA graphs", zh: "CUDA graph"}
+#     title: {en: "CUDA graphs", zh: "用 CUDA graph 启动"}
 #     requires: sm_75
 #     timeout_s: 180
 #     sizes:

@@ -93,14 +93,14 @@ ct.claim(
     statement={
         "en": "Twenty kernels launched in a row without waiting take 3.8 us each "
         "on a V100; as a graph 3.4 us. The first over the second:",
-        "zh": "在 V100 上，连续启动 20 个 kernel、中间不等待，每个 3.8 us；用 graph "
+        "zh": "在 V100 上，连续启动 20 个 kernel、中间不等待，每个 3.8 us；用 CUDA graph "
         "则是 3.4 us。前者除以后者：",
     },
     expected=3.8 / 3.4,
     measured=gain,
     rule="gain",
     control=(
-        {"en": "the graph beside itself", "zh": "graph 与自己相比"},
+        {"en": "the graph beside itself", "zh": "CUDA graph 与自己相比"},
         each["again"] / each["graph"],
     ),
     unit="×",
@@ -146,8 +146,8 @@ ct.claim(
     statement={
         "en": "The host spends less on launching a graph than on launches in a "
         "stream. Its time for a launch over that for a node of a graph of 240:",
-        "zh": "启动 graph 时主机的开销，比在流里逐个启动小。主机启动一次的用时，"
-        "除以 240 个节点的 graph 里每个节点的用时：",
+        "zh": "启动 CUDA graph 时主机的开销，比在流里逐个启动小。主机启动一次的用时，"
+        "除以 240 个节点的 CUDA graph 里每个节点的用时：",
     },
     expected=1.0,
     measured=host["launches"] / host["graph"],

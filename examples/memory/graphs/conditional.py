@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Graphs that decide: loops and conditions", zh: "会判断的图：循环与条件"}
+#     title: {en: "Graphs that decide: loops and conditions", zh: "会判断的 CUDA graph：循环与条件"}
 #     requires: sm_75
 #     timeout_s: 120
 #     sizes:

@@ -6,10 +6,11 @@
 //   spread   one step of the distances in a maze
 //   decide   whether a graph goes round again
 //   ask      whether a graph does what follows
+//   step     of 3x + 1, for an exercise
 
 // --8<-- [start:mix]
-// x = 1664525 x + k, modulo 2^32: another order of the steps, or a step too few,
-// gives another result.
+// x = 1664525 x + k, modulo 2^32: another order of the steps, or a step too
+// few, gives another result.
 extern "C" __global__ void mix(unsigned int* x, unsigned int k, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] = 1664525u * x[i] + k;
@@ -77,3 +78,13 @@ extern "C" __global__ void ask(unsigned long long handle, const int* wanted) {
   cudaGraphSetConditional(handle, *wanted != 0);
 }
 // --8<-- [end:ask]
+
+// --8<-- [start:step]
+extern "C" __global__ void step(unsigned long long handle, int* x, int* count) {
+  if (*x != 1) {
+    *x = *x % 2 ? 3 * *x + 1 : *x / 2;
+    *count += 1;
+  }
+  cudaGraphSetConditional(handle, *x != 1 && *count < 1000);
+}
+// --8<-- [end:step]

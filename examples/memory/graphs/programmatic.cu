@@ -15,8 +15,7 @@
 // out[i] = in[i] + the sum of the weights of this thread. The weights come in
 // `rows` rows of n numbers; no kernel of the chain writes them.
 extern "C" __global__ void layer(const float* __restrict__ weights,
-                                 const float* in, float* out, int n,
-                                 int rows) {
+                                 const float* in, float* out, int n, int rows) {
   begin_next();
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   float sum = 0;

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Graphs whose kernels overlap", zh: "kernel 相互重叠的图"}
+#     title: {en: "Graphs whose kernels overlap", zh: "kernel 相互重叠的 CUDA graph"}
 #     requires: sm_90
 #     timeout_s: 120
 #     sizes:

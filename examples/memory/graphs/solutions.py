@@ -47,13 +47,7 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut.book.memory.graphs.calls import (
-    address,
-    call,
-    captured,
-    handle,
-    latest,
-)
+from cudatut.book.memory.graphs import calls
 
 mix = ct.Kernel("memory/graphs/graphs.cu", "mix")
 n, stream, nodes = 100, cuda.Stream(), []
@@ -63,21 +57,21 @@ ct.synchronize()
 
 def launch():
     mix(x, 1, n, grid=1, block=128, stream=stream)
-    nodes.append(latest(stream))
+    nodes.append(calls.latest(stream))
 
 
-graph = captured(stream, launch)
-ready = call("cuGraphInstantiate", graph, 0)
+graph = calls.captured(stream, launch)
+ready = calls.call("cuGraphInstantiate", graph, 0)
 
 
 # %% solution-2
 def work_on(ready, node, array, k, n):
     """From the next launch on, `node` is mix(array, k, n)."""
-    params = call("cuGraphKernelNodeGetParams", node)
+    params = calls.call("cuGraphKernelNodeGetParams", node)
     types = ctypes.c_void_p, ctypes.c_uint, ctypes.c_int
-    params.kernelParams = (address(array), k, n), types
+    params.kernelParams = (calls.address(array), k, n), types
     params.extra = 0
-    call("cuGraphExecKernelNodeSetParams", ready, node, params)
+    calls.call("cuGraphExecKernelNodeSetParams", ready, node, params)
 
 
 # %% check-2
@@ -86,7 +80,7 @@ others = [ct.to_device(start) for _ in range(3)]
 ct.synchronize()
 for k, array in enumerate(others, 1):
     work_on(ready, nodes[0], array, k, n)
-    call("cuGraphLaunch", ready, handle(stream))
+    calls.call("cuGraphLaunch", ready, calls.handle(stream))
 stream.synchronize()
 for k, array in enumerate(others, 1):
     mixed = np.uint32(1664525) * start + np.uint32(k)
@@ -98,26 +92,9 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut.book.memory.graphs.calls import (
-    add_conditional,
-    call,
-    captured,
-    condition,
-    handle,
-)
+from cudatut.book.memory.graphs import calls
 
-step = ct.Kernel(
-    """
-__global__ void step(unsigned long long handle, int *x, int *count) {
-  if (*x != 1) {
-    *x = *x % 2 ? 3 * *x + 1 : *x / 2;
-    *count += 1;
-  }
-  cudaGraphSetConditional(handle, *x != 1 && *count < 1000);
-}
-""",
-    "step",
-)
+step = ct.Kernel("memory/graphs/graphs.cu", "step")
 stream = cuda.Stream()
 x, count = (ct.to_device(np.zeros(1, "int32")) for _ in "xc")
 
@@ -125,15 +102,15 @@ x, count = (ct.to_device(np.zeros(1, "int32")) for _ in "xc")
 # %% solution-3
 def loop_of(step, x, count, stream):
     """An executable graph that runs step(handle, x, count) until x is 1."""
-    graph = call("cuGraphCreate", 0)
-    again = condition(graph, 1)
-    body = add_conditional(graph, [], "WHILE", again)
+    graph = calls.call("cuGraphCreate", 0)
+    again = calls.condition(graph, 1)
+    body = calls.add_conditional(graph, [], "WHILE", again)
 
     def work():
         step(int(again), x, count, grid=1, block=1, stream=stream)
 
-    captured(stream, work, into=body)
-    return call("cuGraphInstantiate", graph, 0)
+    calls.captured(stream, work, into=body)
+    return calls.call("cuGraphInstantiate", graph, 0)
 
 
 # %% check-3
@@ -145,6 +122,6 @@ for number, steps in known.items():
     x.set(np.array([number], "int32"))
     count.set(np.zeros(1, "int32"))
     ct.synchronize()
-    call("cuGraphLaunch", loop, handle(stream))
+    calls.call("cuGraphLaunch", loop, calls.handle(stream))
     stream.synchronize()
     ct.check(count, np.array([steps]), name=f"from {number}")
