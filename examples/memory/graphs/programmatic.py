@@ -113,7 +113,7 @@ for wait in (1, 0):
     graph.launch()
     stream.synchronize()
     seen["it waits" if wait else "it does not wait"] = {
-        "right values, of 32": int((out.get() == 7).sum())
+        "right values of 32": int((out.get() == 7).sum())
     }
     if wait:
         ct.check(out, np.full(32, 7), name="it waits")
