@@ -38,9 +38,9 @@ __device__ long long load(const long long* at) {
 template <int HINT>
 __device__ uint4 load(const uint4* at) {
   uint4 v;
-#define LOAD_16(OPTION)                                       \
+#define LOAD_16(OPTION)                                          \
   asm volatile("ld.global" OPTION ".v4.u32 {%0,%1,%2,%3}, [%4];" \
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)   \
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)      \
                : "l"(at))
   if (HINT == PLAIN) LOAD_16("");
   if (HINT == CG) LOAD_16(".cg");

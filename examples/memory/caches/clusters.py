@@ -91,7 +91,11 @@ def reading(cluster, shift=None):
 
 i = np.arange(VECTORS).reshape(4, 1024).sum(axis=0)
 for cluster in clusters:
-    for shift in (None, 0, 1):
+    for shift, whose in (
+        (None, "own"),
+        (0, "own by cluster"),
+        (1, "other block"),
+    ):
         ct.poison(sums)
         reading(cluster, shift)()
         rank = (np.arange(grid)[:, None] + (shift or 0)) % cluster
@@ -99,7 +103,7 @@ for cluster in clusters:
         ct.check(
             sums,
             (total % 2**32).astype("uint32"),
-            name=f"sums, cluster of {cluster}, shift {shift or 0}",
+            name=f"sums, cluster of {cluster}, {whose}",
         )
 
 # %% bandwidth

@@ -44,6 +44,7 @@ class Window:
         limit = self._driver.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE
         self._call("cuCtxSetLimit", limit, nbytes)
 
+    # --8<-- [start:put]
     def put(self, stream: Any, array: Any) -> None:
         """Hold for all that is launched on the PyCUDA stream from now on."""
         kinds = self._driver.CUaccessProperty
@@ -55,6 +56,7 @@ class Window:
         window.missProp = kinds.CU_ACCESS_PROPERTY_STREAMING
         self._set(stream, window)
 
+    # --8<-- [end:put]
     def clear(self, stream: Any) -> None:
         """A window of no bytes is none."""
         self._set(stream, self._driver.CUaccessPolicyWindow())
