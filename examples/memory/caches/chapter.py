@@ -157,7 +157,7 @@ def name(step):
 rows = {}
 for step in steps(through):
     what = name(step)
-    what += f", step {1 + sum(row.startswith(what) for row in rows)}"
+    what += f" ({1 + sum(row.startswith(what) for row in rows)})"
     rows[what] = {
         "holds": step.holds / MIB,
         "ends": step.ends / MIB,

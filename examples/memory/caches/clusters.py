@@ -56,7 +56,7 @@ def chased(cluster, target=None):
 
 
 largest = clusters[-1]
-latency = {"own, plain load": chased(largest)}
+latency = {"own shared memory": chased(largest)}
 latency["own, by the address of the cluster"] = chased(largest, 0)
 for cluster in clusters:
     others = [chased(cluster, one) for one in range(1, cluster)]
@@ -66,12 +66,6 @@ room = Room(lines * LINE)
 room.link(16 * ring(lines, ct.rng(1)))
 walks = [room.walk(CG, lines, count)[0] / count for _ in range(repeats)]
 latency["L2"] = float(np.median(walks))
-ct.table(
-    "latency of a load",
-    {name: {"latency": cycles} for name, cycles in latency.items()},
-    corner="from",
-    units={"latency": "cycles"},
-)
 
 # %% [markdown]
 # Then all blocks read at once: 64 KB of their own, of the block beside, or of L2.
@@ -136,11 +130,16 @@ for cluster in clusters:
     rate[label] = per_cycle(reading(cluster, 1))
 rate["L1"] = per_cycle(from_cache(PLAIN))
 rate["L2"] = per_cycle(from_cache(CG))
+
+# %% levels
+rows = {
+    name: {"latency": latency.get(name), "rate": rate[name]} for name in rate
+}
 ct.table(
-    "all blocks read",
-    {name: {"rate": value} for name, value in rate.items()},
+    "another block's shared memory, and what lies beside it",
+    rows,
     corner="from",
-    units={"rate": "bytes per cycle and SM"},
+    units={"latency": "cycles", "rate": "bytes per cycle and SM"},
 )
 
 # %% compare
@@ -148,7 +147,7 @@ other = f"other block, cluster of {largest}"
 ct.facts(
     "another block's shared memory",
     {
-        "latency, other / own": latency[other] / latency["own, plain load"],
+        "latency, other / own": latency[other] / latency["own shared memory"],
         "latency, L2 / other": latency["L2"] / latency[other],
         "rate, own / other": rate["own shared memory"] / rate[other],
         "rate, other / L2": rate[other] / rate["L2"],
