@@ -8,7 +8,7 @@ from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 def ring(order: Sequence[int] = (0, 5, 2, 7, 4, 1, 6, 3)) -> str:
     """A ring through the first words of cache lines: in each stands the line to go to next."""
     n, wide, left, top = len(order), 74, 14, 92
-    s = Svg(left * 2 + n * wide, 216)
+    s = Svg(left * 2 + n * wide, 222)
     lines = Grid(s, left, top, wide, 44, gap=8)
     following = {line: order[(k + 1) % n] for k, line in enumerate(order)}
     for line in range(n):
@@ -25,12 +25,18 @@ def ring(order: Sequence[int] = (0, 5, 2, 7, 4, 1, 6, 3)) -> str:
         (x1, y1), (x2, _) = lines.center(0, line), lines.center(0, goal)
         side = -1 if k % 2 == 0 else 1
         out = y1 + side * 20
-        far = top - 20 - 16 * (k // 2) if side < 0 else top + 72 + 20 * (k // 2)
+        far = top - 20 - 16 * (k // 2) if side < 0 else top + 76 + 26 * (k // 2)
         s.polyline(
             [(x1 + 6, out + (24 if side > 0 else 0)), (x1 + 6, far), (x2 - 6, far)], "accent"
         )
         s.arrow(x2 - 6, far, x2 - 6, out + (24 if side > 0 else 0), "accent")
-        s.text((x1 + x2) / 2, far - 5, tr(f"load {k + 1}", f"第 {k + 1} 次读取"), "muted", size=12)
+        s.text(
+            (x1 + x2) / 2,
+            far + (-5 if side < 0 else 15),
+            tr(f"load {k + 1}", f"第 {k + 1} 次读取"),
+            "muted",
+            size=12,
+        )
     alt = tr(
         f"{n} cache lines in a row. In each stands the number of the line to go to next, so that a walk goes through "
         f"them in the order {', '.join(map(str, order))}, and back to {order[0]}.",
@@ -54,7 +60,7 @@ def places(sms: int = 4) -> str:
         s.rect(x, 14, wide - 12, 76, "c0", rx=6)
         s.text(x + (wide - 12) / 2, 34, f"SM {sm}", "bold")
         words = tr("L1 and\nshared memory", "L1 与\n共享内存")
-        s.rect(x + 10, 42, wide - 32, 40, hue(0), words, size=12)
+        s.rect(x + 6, 42, wide - 24, 40, hue(0), words, size=11)
         s.line(x + (wide - 12) / 2, 90, x + (wide - 12) / 2, 122)
     half = (right - left - 30) / 2
     for k, name in enumerate(
