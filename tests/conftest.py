@@ -85,6 +85,12 @@ def pytest_configure(config):
     config.pluginmanager.register(spending.Costs(config.option.costs))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One process more than there are cores: many tests wait for a process of their own, for a browser, or for a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(config, items):
     def place(item):

@@ -45,7 +45,9 @@ def block(size: int = 16, shown: int = 8) -> str:
     cell, left, top = 62, 20, 60
     pairs = size // 2
     s = Svg(left * 2 + pairs * cell + 84, top + 130)
-    title = tr(f"{size} numbers of 4 bits in {pairs} bytes", f"{size} 个 4 位浮点数，占 {pairs} 字节")
+    title = tr(
+        f"{size} numbers of 4 bits in {pairs} bytes", f"{size} 个 4 位浮点数，占 {pairs} 字节"
+    )
     s.text(left + pairs * cell / 2, 22, title, "bold")
     cells = Grid(s, left, top, cell, 40, gap=6, size=11)
     cells.row(0, [("c1", f"x{2 * at + 1}  x{2 * at}") for at in range(pairs)])
