@@ -2,7 +2,7 @@
 # uv.lock, each download checked against its hash.
 #
 #   make site     build the book in both languages and serve it on http://127.0.0.1:8000
-#   make test     what a change has to pass: every kind of test that needs no GPU
+#   make test     what a change has to pass: tests of every kind that needs no GPU; CI runs those too that take long
 #   make test-full  the same with whole sweeps, more random cases and all architectures: up to an hour
 #   make live     on a machine with a GPU: run every example there (NAME=basics: those of a part), then build
 #   make build    the site without serving it: site/ (English) and site/zh/

@@ -100,8 +100,9 @@ def pytest_collection_modifyitems(config, items):
         return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
     if not config.getoption("--full"):
-        names = thinned.listed(thinned.IN_CI.read_text(encoding="utf-8"))
-        items[:], left = thinned.thinned(items, needed.IN_CI, names)
+        all_of_them = needed.IN_CI or thinned.asked_for(config.args, config.option.keyword)
+        long = thinned.listed(thinned.IN_CI.read_text(encoding="utf-8"))
+        items[:], left = thinned.thinned(items, {} if all_of_them else long)
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)

@@ -1,14 +1,17 @@
 """tests/support/thinned.py: which cases of a sweep `make test` runs."""
 
+import os
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from thinned import IN_CI, cover, listed, said, thinned
+from thinned import IN_CI, asked_for, cover, listed, said, thinned
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -63,13 +66,13 @@ def test_what_takes_long_runs_in_ci():
     names = listed("# of these\n\nb.py\na.py::many 2\na.py::typed[ls -l]\n")
     assert names == {"b.py": 0, "a.py::many": 2, "a.py::typed[ls -l]": 0}
     everything = [*plain, *long, *many]
-    assert thinned(everything, True, names) == (everything, [])
-    run, left = thinned(everything, False, names)
+    assert thinned(everything) == (everything, [])
+    run, left = thinned(everything, names)
     assert run == [*plain, many[0], many[4]] and left == [*long, *many[1:4]]
-    assert thinned(everything, False, {"b.py::long[1]": 0})[1] == [long[1]]
+    assert thinned(everything, {"b.py::long[1]": 0})[1] == [long[1]]
 
 
-def test_what_is_named_is_there(request):
+def test_what_is_named_is_there():
     """A test that was renamed would run everywhere again, and nobody would know why."""
     names = listed(IN_CI.read_text(encoding="utf-8"))
     assert names
@@ -77,6 +80,18 @@ def test_what_is_named_is_there(request):
         file, _, function = name.partition("[")[0].partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
         assert not function or f"def {function}(" in text, name
+
+
+def test_who_names_tests_has_all_of_them():
+    assert not asked_for([str(ROOT / "tests")], "")  # as testpaths names it
+    assert asked_for([str(ROOT / "tests")], "actionlint")
+    assert asked_for(["tests/site"], "") and asked_for(["tests/test_walls.py::test_x"], "")
+    env = {name: value for name, value in os.environ.items() if name != "CI"}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0"]
+    done = subprocess.run(
+        [*command, "tests/test_workflows.py"], cwd=ROOT, capture_output=True, text=True, env=env
+    )
+    assert "test_workflows.py::test_actionlint_can_fail" in done.stdout, done.stdout[-900:]
 
 
 @pytest.mark.sweep

@@ -1,18 +1,18 @@
 // Sending to another block of the cluster, which then reads its own shared
 // memory.
 //
-//   arrive_early    the first half of a barrier of the cluster, where there is
-//                   nothing to show
-//   expect_pairs    what a barrier waits for
+//   arrive_early    the first half of a barrier of the cluster, where no writes
+//                   have to be shown
+//   expect_pairs    initializes a barrier that waits for so many pairs
 //   send_pair       two floats into another block's shared memory
 //   wait_for_pairs  until all that were announced have come
 #pragma once
 #include "cluster.cuh"
 
 // --8<-- [start:push]
-// The first half of a barrier of the cluster for a thread that has nothing to
-// show: it has begun, and that is all. `arrive` would wait until the whole GPU
-// sees what the thread has accessed.
+// The first half of a barrier of the cluster for threads whose writes the
+// others need not see yet; `expect_pairs` has shown the mbarrier already.
+// `arrive` would wait until the whole GPU sees what the thread has accessed.
 //
 // PTX ISA: barrier.cluster
 __device__ __forceinline__ void arrive_early() {
@@ -30,8 +30,8 @@ __device__ __forceinline__ void expect_pairs(Barrier* barrier, int pairs) {
   arrive_and_expect(barrier, pairs * sizeof(float2));
 }
 
-// Two floats to an address in a block of the cluster, a multiple of 8. They
-// count as 8 bytes at `barrier`, which is in the same block, when they are
+// Send two floats to an address in a block of the cluster, a multiple of 8.
+// They count as 8 bytes at `barrier`, which is in the same block, when they are
 // there. `in_block` gives both addresses. The thread does not wait.
 //
 // PTX ISA: st.async
@@ -44,8 +44,9 @@ __device__ __forceinline__ void send_pair(unsigned there, float2 pair,
       : "memory");
 }
 
-// Wait until all pairs have come that this block's barrier expects. The thread
-// then sees them, whichever blocks have sent them.
+// Wait until all pairs have come that this block's barrier expects: as `wait`,
+// but what other blocks have sent is seen, too. Only for the first phase, so a
+// barrier serves once.
 //
 // PTX ISA: mbarrier.try_wait
 __device__ __forceinline__ void wait_for_pairs(Barrier* barrier) {

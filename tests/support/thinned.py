@@ -5,12 +5,14 @@ as still meet every value of every parameter; `@pytest.mark.sweep(3)` says that 
 A test that carries `@pytest.mark.full` runs with `--full` only.
 
 in_ci.txt names what takes long, and of which something quicker says nearly as much to whoever has just changed a file: it runs in CI
-($CI), and with `--full`. A number behind a name is how many of its cases run everywhere.
+($CI), with `--full`, and where it is named on the command line. A number behind a name is how many of its cases run everywhere.
 """
 
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -42,7 +44,8 @@ def cover(cases: Sequence[dict[str, str]], most: int | None = None) -> list[int]
     return chosen
 
 
-IN_CI = Path(__file__).with_name("in_ci.txt")
+TESTS = Path(__file__).resolve().parents[1]
+IN_CI = TESTS / "support" / "in_ci.txt"
 
 
 def listed(text: str) -> dict[str, int]:
@@ -55,7 +58,12 @@ def listed(text: str) -> dict[str, int]:
     return names
 
 
-def _named(nodeid: str, names: dict[str, int]) -> str | None:
+def asked_for(paths: Sequence[str], keyword: str) -> bool:
+    """Whether somebody has named tests, by their paths or by -k: they get all of them that no sweep leaves out."""
+    return bool(keyword) or [*map(os.path.abspath, paths)] != [str(TESTS)]
+
+
+def _named(nodeid: str, names: Mapping[str, int]) -> str | None:
     """The name that stands for a test: its file, its function, or itself."""
     test = nodeid.partition("@")[0]  # behind it stands its group, where pytest-xdist has one
     function = test.partition("[")[0]
@@ -65,20 +73,20 @@ def _named(nodeid: str, names: dict[str, int]) -> str | None:
 
 
 def thinned(
-    items: Sequence[pytest.Item], in_ci: bool = True, names: dict[str, int] | None = None
+    items: Sequence[pytest.Item], names: Mapping[str, int] = MappingProxyType({})
 ) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong.
 
-    names: what runs in CI alone, as `listed` gives it.
+    names: what is left to CI, as `listed` gives it.
     """
     sweeps: dict[str, tuple[Sequence[Any], list[pytest.Item]]] = {}
     added = set()
     for item in items:
-        name = None if in_ci else _named(item.nodeid, names or {})
-        if item.get_closest_marker("full") or (name and not (names or {})[name]):
+        name = _named(item.nodeid, names)
+        if item.get_closest_marker("full") or (name and not names[name]):
             added.add(item)
         elif name:
-            sweeps.setdefault(name, ([(names or {})[name]], []))[1].append(item)
+            sweeps.setdefault(name, ([names[name]], []))[1].append(item)
         elif mark := item.get_closest_marker("sweep"):
             sweeps.setdefault(item.nodeid.partition("[")[0], (mark.args, []))[1].append(item)
     for name, (most, cases) in sweeps.items():

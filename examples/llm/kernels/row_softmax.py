@@ -23,7 +23,7 @@ OF_CLUSTERS = "llm/kernels/softmax_cluster.cu"
 RUNGS = ("three_pass", "online", "fused", "shared", "cluster")
 SLOTS = 2 * 32 * 4  # bytes of shared memory for reductions
 MOST_BLOCKS = 8  # of a cluster, on every GPU that has them
-SHARED_FROM = 16384  # numbers in a row that a cluster shares, where it can
+SHARED_FROM = 16384  # the shortest row that a cluster shares, where it can
 
 
 # --8<-- [start:softmax]

@@ -1,5 +1,5 @@
-// Softmax of rows that are too long for the registers of one SM: the blocks of
-// a cluster share a row, and read it once.
+// Softmax of long rows: the blocks of a cluster share a row, keep it in
+// registers, and read it once.
 // requires: sm_90
 #include "ptx/push.cuh"
 #include "softmax.cuh"

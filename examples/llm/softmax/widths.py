@@ -22,7 +22,7 @@ from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals.torch_rival import rival
 
 NUMBERS = 1 << 27  # bf16: 256 MiB, more than any L2 cache holds
-# Powers of two, and widths between them; some have no common factor with a warp.
+# Powers of two, and widths between them; 781 is odd.
 WIDTHS = (
     *(256, 384, 512, 781, 1024, 1536, 2048, 3000, 4096, 6144, 8192, 12288),
     *(16384, 24576, 32000, 49152, 65536, 98304, 128256, 262144),
