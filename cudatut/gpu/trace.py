@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cudatut import catalog, paths, results, tool, words
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
@@ -25,13 +25,13 @@ from cudatut.gpu.running import run_file
 
 # Kinds of CUPTI's records, from cupti_activity.h.
 _MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _PEER_COPY = 1, 2, 4, 5, 22
-_KINDS = (_DRIVER, _RUNTIME, cupti.KERNEL, _MEMCPY, _MEMSET, _PEER_COPY)
+KINDS = (_DRIVER, _RUNTIME, cupti.KERNEL, _MEMCPY, _MEMSET, _PEER_COPY)
 # CUpti_ActivityMemcpyKind. A is a CUDA array.
 _COPIES = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
 }  # fmt: skip
 # The clocks of GPU and host are matched to about a microsecond.
-_SLACK_NS = 5_000
+SLACK_NS = 5_000
 # What makes the context; without such a call, the first of the runtime API that needs one does.
 _MAKES_THE_CONTEXT = (
     re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain"),
@@ -54,6 +54,9 @@ class Span:
     end: int
     call: int
     bytes: int | None = None
+
+
+AnySpan = TypeVar("AnySpan", bound=Span)
 
 
 @dataclass
@@ -132,7 +135,8 @@ def summarize(works: Iterable[Span], calls: Iterable[Span]) -> Trace:
     gpu, api = _rows(works), _rows(calls)
     shares = {name: Counter[str]() for name in api}
     for call in calls:
-        shares[call.name].update(_waits(works, call))
+        for work, start, end in waits(works, call):
+            shares[call.name][work.name] += end - start
     for name, row in api.items():
         row.waiting_ms = shares[name].total() / 1e6
         row.waited_for = max(shares[name], key=shares[name].__getitem__, default="")
@@ -152,24 +156,22 @@ def _rows(spans: Iterable[Span]) -> dict[str, Row]:
     return rows
 
 
-def _waits(ordered: list[Span], call: Span) -> dict[str, int]:
-    """Nanoseconds by the name of the work during which a call did not return. ordered: by their ends.
+def waits(ordered: Sequence[AnySpan], call: Span) -> Iterator[tuple[AnySpan, int, int]]:
+    """The work during which a call did not return, with the begin and the end of each wait, the last wait first.
 
-    A call waited for work of other calls that went on while it stood, and ended before it (or it did not wait for it).
-    Calls that only ask or enqueue wait for nothing. Where several things ran at the same time, the one that ended last
-    counts.
+    ordered: by their ends. A call waited for work of other calls that went on while it stood, and ended before it (or it
+    did not wait for it). Calls that only ask or enqueue wait for nothing. Where several things ran at the same time, the
+    one that ended last counts.
     """
-    shares: Counter[str] = Counter()
     if _ONLY_ASKS_OR_ENQUEUES.search(call.name):
-        return shares
+        return
     covered = call.end  # from the end backwards, so that no moment counts twice
     for work in reversed(ordered):
-        own, later = work.call == call.call, work.end > call.end + _SLACK_NS
+        own, later = work.call == call.call, work.end > call.end + SLACK_NS
         start, end = max(work.start, call.start), min(work.end, covered)
         if not own and not later and end > start:
-            shares[work.name] += end - start
+            yield work, start, end
             covered = start
-    return shares
 
 
 def _context_maker(calls: list[Span]) -> Span | None:
@@ -182,7 +184,7 @@ def _context_maker(calls: list[Span]) -> Span | None:
 # --- from CUPTI to records ---------------------------------------------------------------------------------------------
 
 
-def _fields(record: Any) -> tuple[Any, ...]:
+def fields(record: Any) -> tuple[Any, ...]:
     """What `read` needs of one record of CUPTI."""
     names = {_DRIVER: ["cbid"], _RUNTIME: ["cbid"], cupti.KERNEL: ["name"], _MEMSET: ["bytes"]}
     more = names.get(record.kind, ["bytes", "copy_kind"])
@@ -224,19 +226,32 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
 
     Raises ToolMissing without cupti-python, NoGpuError. An exception of the script is printed as Python would.
     """
+    notes: list[tuple[int, tuple[Any, ...]]] = []
+
+    def hear(records: list[Any]) -> None:
+        # Copied, for they lie in a buffer that CUPTI takes back.
+        notes.extend((record.kind, fields(record)) for record in records)
+
+    status, name_of_call = watch(script, arguments, KINDS, hear)
+    return status, summarize(*read(notes, name_of_call))
+
+
+def watch(
+    script: Path,
+    arguments: Sequence[str],
+    kinds: Iterable[int],
+    hear: Callable[[list[Any]], None],
+) -> tuple[int, Callable[[int, int], str]]:
+    """Run a script while `hear` is given CUPTI's records of these kinds; its exit status, and what `read` calls
+    name_of_call. Raises as `run` does.
+    """
     # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
     driver = device.installed_driver()
     if driver is None:
         raise NoGpuError(_say("nothing to trace", why=device.why_no_gpu()))
     if "pycuda" in sys.modules:
         raise CudatutError(_say("too late"))
-    notes: list[tuple[int, tuple[Any, ...]]] = []
-
-    def hear(records: list[Any]) -> None:
-        # Copied, for they lie in a buffer that CUPTI takes back.
-        notes.extend((record.kind, _fields(record)) for record in records)
-
-    with cupti.listen(_KINDS, hear) as module:
+    with cupti.listen(kinds, hear) as module:
         status = run_file(script, arguments)
         sys.stdout.flush()
         for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
@@ -247,7 +262,7 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
         api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
         return module.get_callback_name(api, number)
 
-    return status, summarize(*read(notes, name_of_call))
+    return status, name_of_call
 
 
 def find(name: str) -> Path:

@@ -39,7 +39,7 @@ def copy(start, end, number, nbytes=4_000_000, copy_kind=2):
 
 
 def traced(*records):
-    notes = [(record.kind, trace._fields(record)) for record in records]
+    notes = [(record.kind, trace.fields(record)) for record in records]
     return trace.summarize(*trace.read(notes, name_of_call))
 
 
