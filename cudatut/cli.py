@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     add("name", metavar="NAME", help=_say("help run name"))
     add("arguments", help=_say("help run arguments"), **rest)
     add = speaking(_trace)
+    add("--perfetto", metavar="FILE", help=_say("help trace perfetto"))
     add("script", metavar="SCRIPT", help=_say("help trace script"))
     add("arguments", help=_say("help trace arguments"), **rest)
     add = command(_record, some)
@@ -381,9 +382,23 @@ def _shown(data: dict[str, Any]) -> str:
 def _trace(options: argparse.Namespace) -> int:
     from cudatut.gpu import trace
 
-    status, found = trace.run(trace.find(options.script), options.arguments)
+    script = trace.find(options.script)
+    if options.perfetto is not None:
+        return _timeline(script, options)
+    status, found = trace.run(script, options.arguments)
     print()
     found.show()
+    return status
+
+
+def _timeline(script: Path, options: argparse.Namespace) -> int:
+    from cudatut.gpu import timeline
+
+    path = timeline.destination(options.perfetto)  # before the program runs for minutes
+    status, seen = timeline.run(script, options.arguments)
+    print()
+    seen.tables().show()
+    print(timeline.write(seen, path, script.name))
     return status
 
 

@@ -527,6 +527,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     ),
     (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
+    (
+        r"python -m cudatut trace --perfetto \S+\.json \S+\.py",
+        Gpu("tests/gpu/test_tracing.py::test_a_timeline_of_two_streams_and_an_event", refused),
+    ),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut restamp", Here(restamps)),
     (r"python -m cudatut digests( [\w/]+ --measured \w+\.json)?", Here(writes_what_was_measured)),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from perfetto_page import drawn
 
 import cudatut as ct
 from cudatut.tool import environment
@@ -98,3 +99,76 @@ def test_a_program_without_a_gpu_call(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "no call of the CUDA API" in done.stdout or "GPU work" not in done.stdout
+
+
+STREAMS = '''
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule("""
+__device__ void spin(long long cycles) {
+  long long begin = clock64();
+  while (clock64() - begin < cycles) {}
+}
+__global__ void first(long long cycles) { spin(cycles); }
+__global__ void beside(long long cycles) { spin(cycles); }
+__global__ void second(long long cycles) { spin(cycles); }
+__global__ void last(long long cycles) { spin(cycles); }
+""")
+first, beside, second, last = (module.get_function(name) for name in ("first", "beside", "second", "last"))
+a, b, free = cuda.Stream(), cuda.Stream(), cuda.Stream(1)
+x, zeros = cuda.mem_alloc(4096), cuda.pagelocked_zeros(1024, np.float32)
+
+
+def launch(kernel, cycles, stream=None):
+    kernel(np.int64(cycles), grid=(1, 1), block=(1, 1, 1), stream=stream)
+
+
+for kernel in (first, beside, second, last):  # the first launch of each takes longer
+    launch(kernel, 1)
+cuda.Context.synchronize()
+launch(first, 40_000_000, a)
+launch(beside, 80_000_000, free)
+done = cuda.Event().record(a)
+assert not done.query()
+b.wait_for_event(done)
+launch(second, 4_000_000, b)
+launch(last, 4_000_000)
+cuda.memcpy_htod_async(x, zeros, a)
+cuda.Context.synchronize()
+'''
+
+
+def test_a_timeline_of_two_streams_and_an_event(tmp_path):
+    """The file is what Perfetto draws (tests/support/perfetto_page.py), with the arrows that this program has to have."""
+    (tmp_path / "streams.py").write_text(STREAMS)
+    command = [sys.executable, "-m", "cudatut", "trace", "--perfetto", "t.json", "streams.py"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "GPU work" in done.stdout and f"The timeline is in {tmp_path / 't.json'}." in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["streams.py", "t.json"]
+    found = drawn((tmp_path / "t.json").read_bytes())
+    assert found.owners == ["host: streams.py", "GPU 0"], found.owners
+    assert found.tracks[:2] == ["thread 1", "thread 1 waits"], found.tracks
+    # Each kernel's second launch, and the stream that it was in.
+    bars = {bar.name: bar for bar in found.bars if bar.track.startswith("stream")}
+    of = {name: bars[name].track for name in ("first", "beside", "second", "last")}
+    assert len({*of.values()}) == 4 and {*of.values()} <= {*found.tracks[2:]}, found.tracks
+    assert of["last"].endswith("(default)") and of["beside"].endswith("(non-blocking)")
+    assert bars["copy HtoD"].track == of["first"] and bars["copy HtoD"].args["bytes"] == 4096
+    assert bars["first"].end - bars["first"].start > 5e6
+    # An event, and the default stream both ways; nothing of the non-blocking stream, nor of what the host had waited for.
+    assert found.between("has to come after") == {
+        ("first", "second"), ("second", "last"), ("last", "copy HtoD"),
+    }  # fmt: skip
+    assert bars["second"].start >= bars["first"].end and bars["beside"].start < bars["first"].end
+    asked = found.between("asked for")
+    assert {("cuLaunchKernel", name) for name in of} <= asked, asked
+    # The last call stood until the longest kernel was done.
+    assert ("beside", "after beside") in found.between("waited for")
+    assert "waits for beside" in found.on("thread 1 waits")
+    assert "cuCtxSynchronize" in found.on("thread 1")
