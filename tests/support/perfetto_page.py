@@ -7,6 +7,7 @@ bar that was read last on its track; times are nanoseconds, what is behind the p
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -43,9 +44,13 @@ def drawn(text: str | bytes) -> Drawn:
     """What is drawn of a file. AssertionError where an event is not of the format."""
     data = json.loads(text)
     assert list(data) == ["traceEvents"]
-    found, tracks, owners = Drawn(), {}, {}
-    stacks, begun = defaultdict(list), {}
-    latest, ended = 0, set()
+    found = Drawn()
+    tracks: dict[tuple[int, int], dict[str, Any]] = {}  # by process and thread
+    owners: dict[int, dict[str, Any]] = {}  # by process
+    stacks: dict[int, list[Bar]] = defaultdict(list)
+    begun: dict[int, tuple[str, str, str]] = {}
+    ended: set[int] = set()
+    latest = 0
     for event in data["traceEvents"]:
         number, owner, phase = event["tid"], event["pid"], event["ph"]
         assert type(number) is int and type(owner) is int and number > 0 and owner > 0
@@ -53,12 +58,11 @@ def drawn(text: str | bytes) -> Drawn:
         assert isinstance(event["name"], str) and event["name"]
         now = nanoseconds(event["ts"])
         if phase == "M":
-            of = owners if event["name"].startswith("process") else tracks
-            key = owner if of is owners else (owner, number)
+            process = event["name"].startswith("process")
+            of = owners.setdefault(owner, {}) if process else tracks.setdefault((owner, number), {})
             (argument,) = event["args"]
-            assert event["name"].endswith(argument)
-            assert (argument, key) not in of.setdefault(key, {})
-            of[key][argument] = event["args"][argument]
+            assert event["name"].endswith(argument) and argument not in of
+            of |= event["args"]
             continue
         assert {"name", "sort_index"} == {*tracks[owner, number]} == {*owners[owner]}
         assert now >= latest, "in the order of time"
