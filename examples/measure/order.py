@@ -207,7 +207,7 @@ def watched() -> Iterator[Log]:
     """While the block runs, CUPTI listens; its commands are there afterwards.
 
     All of the block's kernels, copies and memsets have to be said. What the
-    host learns by asking (`query`) is not in the trace. Raises ToolMissing
+    host learns by asking (`query`) may not be in the trace. Raises ToolMissing
     without cupti-python, ValueError where the trace is not what was said.
     """
     log, notes = Log(), []
@@ -228,10 +228,10 @@ def fields(record: Any) -> dict[str, Any]:
     names = {
         _COPY: ("start", "end", "copy_kind", "flags_"),
         _EVENT: ("event_id",),
-        _WAIT: ("type", "cuda_event_id"),
+        _WAIT: ("type", "cuda_event_id", "return_value"),
     }.get(record.kind, ("start", "end"))
     return {
-        name: int(getattr(record, name))
+        name: int(getattr(record, name, 0))
         for name in ("correlation_id", "stream_id", *names)
     }
 
@@ -261,7 +261,9 @@ def commands_of(
         if kind == _EVENT:
             commands.append(Command("record", stream, of["event_id"]))
         elif kind == _WAIT:
-            commands.append(_waits(of, stream))
+            # A query that was answered 'not yet' is noted, too; it orders nothing.
+            if not of.get("return_value"):
+                commands.append(_waits(of, stream))
         else:
             name, _, reads, writes = next(rest)
             start, end = 1e-3 * of["start"], 1e-3 * of["end"]

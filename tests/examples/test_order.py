@@ -161,6 +161,7 @@ def test_commands_come_from_the_records_in_the_order_of_the_calls():
         note(38, 6, 0xFFFFFFFF, type=1, cuda_event_id=4),
         note(38, 10, 13, type=3, cuda_event_id=0xFFFFFFFF),
         note(38, 11, 0xFFFFFFFF, type=4, cuda_event_id=0xFFFFFFFF),
+        note(38, 12, 0xFFFFFFFF, type=1, cuda_event_id=4, return_value=600),  # a query: not yet
     ]
     found = order.commands_of(notes, said.said)
     kinds = [(one.kind, one.stream, one.event) for one in found]

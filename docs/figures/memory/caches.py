@@ -66,9 +66,9 @@ def places(sms: int = 4) -> str:
     for k, name in enumerate(
         (tr("half of L2", "L2 的一半"), tr("other half of L2", "L2 的另一半"))
     ):
-        x = left + k * (half + 30)
-        s.rect(x, 122, half, 52, hue(1), name)
-        s.line(x + half / 2, 174, x + half / 2, 214)
+        begin = left + k * (half + 30)
+        s.rect(begin, 122, half, 52, hue(1), name)
+        s.line(begin + half / 2, 174, begin + half / 2, 214)
     s.line(left + half, 148, left + half + 30, 148, "accent")
     s.rect(left, 214, right - left, 46, hue(2), tr("memory", "显存"))
     s.text(
