@@ -82,8 +82,13 @@ block_ms = 2  # of a wave of the long kernel
 waves = 20
 tried = 100_000  # steps
 full = sms * (ct.device().max_threads_per_sm // BLOCK)  # blocks at once
-long_out = ct.empty(waves * full * BLOCK, "uint32")
-short_out = ct.empty(green.small_sms * BLOCK, "uint32")
+
+
+def zeros(blocks):
+    return ct.to_device(np.zeros(blocks * BLOCK, "uint32"))
+
+
+long_out, short_out = zeros(waves * full), zeros(green.small_sms)
 
 
 def run(out, stream, steps):
@@ -100,7 +105,7 @@ def took(work, stream):
     return 1e3 * (time.perf_counter() - begin)
 
 
-wave = ct.empty(full * BLOCK, "uint32")
+wave = zeros(full)
 wave_ms = min(took(lambda: run(wave, first, tried), first) for _ in range(4))
 steps = max(int(tried * block_ms / wave_ms), 1)
 short_ms = min(took(lambda: run(short_out, first, steps), first) for _ in "123")

@@ -49,8 +49,9 @@ try:
         serves(daemon)
     refused = ""
 except Refused as error:
-    refused = str(error)
-ct.facts("MPS on this machine", {"it serves": refused or "yes"})
+    refused = " ".join(f"{error}".replace("`", "'").split())[:200]
+answer = f"no: `{refused}`" if refused else "yes"
+ct.facts("MPS on this machine", {"it serves": answer})
 
 # %% [markdown]
 # Each measurement has a daemon of its own, which ends with it. Without MPS here,
@@ -135,7 +136,8 @@ def neighbor(env=None):
     work = Job("count", sms // 4, steps, launches=5)
     outcomes = together([work, Job("stray", amount=2)], env=env)
     failed = bool(outcomes[1].error)
-    return failed, outcomes[0].error or "all steps made"
+    error = outcomes[0].error
+    return failed, f"`{error}`" if error else "all steps made"
 
 
 if ct.tool.running():

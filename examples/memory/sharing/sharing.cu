@@ -19,7 +19,7 @@ extern "C" __global__ void count(unsigned* out, int n, int steps) {
   out[i] = v;
 }
 
-// Waits until the clock has moved on: it does so whether the kernel runs or not.
+// Waits for the clock, which goes on whether or not the kernel runs.
 extern "C" __global__ void spin(long long ns) {
   const long long begin = nanoseconds();
   while (nanoseconds() - begin < ns) {
