@@ -1,0 +1,187 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Sharing one GPU: claims", zh: "共享一块 GPU：说法的检验"}
+#     requires: sm_75
+#     timeout_s: 240
+#     sizes:
+#       ms: [50, 1]
+#       rounds: [5, 1]
+#       stay: [20, 0.1]
+# ---
+
+# %% [markdown]
+# The notes on Hyper-Q: kernels from several threads of a process use the GPU at
+# the same time, as long as there is room. Two threads, a stream for each or one
+# for both, and kernels that count themselves in and out.
+
+# %% threads
+import threading
+import time
+
+import numpy as np
+import pycuda.driver as cuda
+
+import cudatut as ct
+from cudatut.book.memory.sharing.clients import Job, calibrated, took_ms
+from cudatut.book.memory.sharing.daemon import Refused, serving
+
+FILE = "memory/sharing/sharing.cu"
+present = ct.Kernel(FILE, "present")
+sms = ct.device().sm_count
+stay = 20  # ms of a kernel
+context = cuda.Context.get_current()
+
+
+def wait(streams, limit_s=20):
+    give_up = time.monotonic() + limit_s
+    while not all(stream.is_done() for stream in streams):
+        if time.monotonic() > give_up:
+            raise TimeoutError("the GPU has not finished")
+
+
+def at_once(streams):
+    """How many kernels ran at a time, each from a thread of the host."""
+    now, most = (ct.to_device(np.zeros(1, "int32")) for _ in range(2))
+    ct.synchronize()
+
+    def hand_over(stream):
+        context.push()
+        try:
+            present(now, most, int(1e6 * stay), grid=1, block=1, stream=stream)
+        finally:
+            context.pop()
+
+    threads = [threading.Thread(target=hand_over, args=[s]) for s in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    wait(streams)
+    return int(most.get()[0])
+
+
+one, other = cuda.Stream(1), cuda.Stream(1)
+two_streams, one_stream = at_once([one, other]), at_once([one, one])
+
+# %% hyper-q-threads
+PLACE = {"en": "Multi-Process Service", "zh": "Multi-Process Service 一节"}
+ct.claim(
+    id="hyper-q-threads",
+    source="Learn CUDA Programming notes",
+    place=PLACE,
+    form="said",
+    statement={
+        "en": "With Hyper-Q, several threads of a process can hand work to the "
+        "GPU, and their kernels run on it at the same time. Kernels at once, "
+        "from two threads with a stream each:",
+        "zh": "有了 Hyper-Q，一个进程的多个 CPU 线程都能向 GPU 提交工作，它们的 kernel "
+        "可以同时使用 GPU。两个线程各用一个流，同时执行的 kernel 数：",
+    },
+    expected=2,
+    measured=two_streams,
+    rule="equal",
+    control=(
+        {"en": "both threads with one stream", "zh": "两个线程共用一个流"},
+        one_stream,
+    ),
+    depends={
+        "en": "whether the threads use different streams",
+        "zh": "各个线程是否使用不同的流",
+    }
+    if two_streams != one_stream
+    else None,
+)
+
+# %% [markdown]
+# The condition that the notes give: there is room for a block of the other
+# kernel. Two kernels that fill a quarter of the SMs each; and two that fill all.
+
+# %% room
+ms = 50  # of a kernel
+rounds = 5
+steps, _ = calibrated(ms)
+
+
+def gain(blocks):
+    """Time of two kernels in one stream over that in two streams."""
+    row = Job("count", blocks, steps, launches=2)
+    side = Job("count", blocks, steps, streams=2)
+    return float(np.median(took_ms([row], rounds))) / float(
+        np.median(took_ms([side], rounds))
+    )
+
+
+quarter, full = gain(sms // 4), gain(sms)
+
+# %% room-for-both
+ct.claim(
+    id="room-for-both",
+    source="Learn CUDA Programming notes",
+    place=PLACE,
+    form="said",
+    statement={
+        "en": "A kernel starts beside another one if the GPU still has SMs and "
+        "resources for one of its blocks. Two kernels on a quarter of the SMs: "
+        "time one after the other over time in two streams.",
+        "zh": "一个 kernel 执行时，如果 GPU 还有 SM 和资源容纳另一个 kernel 的线程块，"
+        "那个 kernel 就会启动。两个 kernel 各占四分之一的 SM：依次执行的用时除以放在"
+        "两个流里的用时。",
+    },
+    expected=2,
+    measured=quarter,
+    unit="×",
+    rule="gain",
+    control=(
+        {"en": "two that fill all SMs", "zh": "两个都占满所有 SM"},
+        full,
+    ),
+)
+
+# %% [markdown]
+# And on MPS: work of several processes is given to the GPU as if it came from
+# one. The same two kernels from two processes, beside two streams of one.
+
+# %% one-process
+small = Job("count", sms // 4, steps)
+turns = float(np.median(took_ms([small, small], rounds)))
+streams_ms = float(
+    np.median(took_ms([Job("count", sms // 4, steps, streams=2)], rounds))
+)
+served, refused = turns, ""
+try:
+    with serving() as daemon:
+        served = float(np.median(took_ms([small] * 2, rounds, daemon.env)))
+except Refused as error:
+    refused = str(error)
+
+# %% mps-as-one-process
+ct.claim(
+    id="mps-as-one-process",
+    source="Learn CUDA Programming notes",
+    place=PLACE,
+    form="said",
+    statement={
+        "en": "MPS collects the work of several processes and gives it to the "
+        "GPU as if it came from a single one. Two kernels on a quarter of the "
+        "SMs: time of two processes without MPS over time with it; expected is "
+        "what two streams of one process gain.",
+        "zh": "MPS 把多个进程的工作收集起来，像来自同一个进程那样提交给 GPU。两个 "
+        "kernel 各占四分之一的 SM：两个进程不用 MPS 的用时除以用 MPS 的用时；预期是同一"
+        "进程里两个流的收益。",
+    },
+    expected=turns / streams_ms,
+    measured=turns / served,
+    unit="×",
+    rule="gain",
+    control=(
+        {"en": "without MPS beside itself", "zh": "不用 MPS，与自己相比"},
+        float(np.median(took_ms([small, small], rounds))) / turns,
+    ),
+    depends={
+        "en": "whether the machine allows MPS; this one does not",
+        "zh": "机器是否允许 MPS；这一台不允许",
+    }
+    if refused
+    else None,
+)
