@@ -1,7 +1,7 @@
 """Modules whose kernels launch kernels.
 
-    module = linked("memory/dynamic/dynamic.cu", options=("-rdc=true",))
-    subdivide = module.get_function("subdivide")
+module = linked("memory/dynamic/dynamic.cu", options=("-rdc=true",))
+subdivide = module.get_function("subdivide")
 """
 
 import subprocess
@@ -15,9 +15,10 @@ import cudatut as ct
 
 # --8<-- [start:linked]
 def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
-    """The PyCUDA module of a .cu file, linked with CUDA's device runtime.
+    """The PyCUDA module of a .cu file, or of CUDA C++ itself, linked with
+    CUDA's device runtime.
 
-    options: for nvcc, -rdc=true among them. pending: launches of the GPU that
+    options: for nvcc, -rdc=true among them. pending: launches by the GPU that
     may wait at a time. Raises CudatutError with what nvcc says.
     """
     import pycuda.driver as cuda
@@ -27,13 +28,17 @@ def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
     if cuda.Context.get_limit(limit) != pending:
         ct.synchronize()
         cuda.Context.set_limit(limit, pending)
-    file, nvcc = ct.paths.resolve_source(source), ct.find_nvcc()
+    nvcc = ct.find_nvcc()
     with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder, "linked.cubin")
+        cubin, file = Path(folder, "linked.cubin"), Path(folder, "inline.cu")
+        if source.endswith(".cu"):
+            file = ct.paths.resolve_source(source)
+        else:
+            file.write_text(source, encoding="utf-8")
         command = [
             nvcc, f"-arch={ct.device().arch}", "-std=c++17", *options,
             "-dlink", "-cubin", "-lcudadevrt", *ct.nvcc_flags(nvcc),
-            f"-I{file.parent}", file, "-o", cubin,
+            file, "-o", cubin,
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, env=ct.nvcc_env(nvcc)

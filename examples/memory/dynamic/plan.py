@@ -22,9 +22,7 @@ class Tile:
     value: int = 0
 
 
-def plan(
-    dwells: np.ndarray, first: int, split: int, least: int
-) -> list[Tile]:
+def plan(dwells: np.ndarray, first: int, split: int, least: int) -> list[Tile]:
     """The tiles of a subdivision, those of `first` pixels before their parts."""
     n, found, side = len(dwells), list[Tile](), first
     todo = [(x, y) for y in range(0, n, first) for x in range(0, n, first)]
