@@ -23,6 +23,7 @@ import random
 import statistics
 
 import numpy as np
+import pycuda.driver as cuda
 
 import cudatut as ct
 from cudatut.book.memory.dynamic.limited import in_a_process
@@ -35,12 +36,22 @@ length = 100000
 rounds = 15
 clock = ct.time_once_bare if ct.tool.running() else ct.time_hidden
 rng = ct.rng(0)
-module = linked(
-    "memory/dynamic/launches.cu", options=("-rdc=true",), pending=16384
-)
-by_thread, by_block, by_need = map(
-    module.get_function, ("by_thread", "by_block", "by_need")
-)
+
+
+def plain(name):
+    """A kernel that launches nothing, as PyCUDA launches it."""
+    kernel = ct.Kernel(
+        "memory/dynamic/launches.cu", name, defines={"NO_LAUNCHES": 1}
+    )
+    return cuda.module_from_buffer(kernel.cubin).get_function(name)
+
+
+by_thread, by_block = plain("by_thread"), plain("by_block")
+if not ct.tool.running():  # which would have to follow the launches
+    module = linked(
+        "memory/dynamic/launches.cu", options=("-rdc=true",), pending=16384
+    )
+    by_need = module.get_function("by_need")
 
 
 def rows_of(lengths):
@@ -58,11 +69,11 @@ def rows_of(lengths):
         by_thread(*given, np.int32(rows), sums, **whole)
 
     def block():
-        sums.fill(0)
+        cuda.memset_d32_async(sums.gpudata, 0, rows)
         by_block(*given, np.int32(0), sums, grid=(rows, 1), block=(256, 1, 1))
 
     def need():
-        sums.fill(0)
+        cuda.memset_d32_async(sums.gpudata, 0, rows)
         by_need(*given, np.int32(rows), np.int32(256), sums, failed, **whole)
 
     runs = {"a thread for each": thread, "a block for each": block}

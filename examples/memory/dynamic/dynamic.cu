@@ -4,10 +4,10 @@
 
 // --8<-- [start:subdivide]
 // A block for each tile of `side` pixels, from (x0, y0) on.
-extern "C" __global__ void subdivide(unsigned short* out, float left,
-                                     float top, float step, int n, int most,
-                                     int x0, int y0, int side, int split,
-                                     int least, int* failed) {
+extern "C" __global__ void subdivide(unsigned short* out, float left, float top,
+                                     float step, int n, int most, int x0,
+                                     int y0, int side, int split, int least,
+                                     int* failed) {
   const Picture p{out, left, top, step, n, most};
   const int x = x0 + side * blockIdx.x, y = y0 + side * blockIdx.y;
   int value;

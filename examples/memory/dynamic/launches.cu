@@ -1,5 +1,6 @@
-// What a launch from the GPU costs, and what limits it. Needs -rdc=true and the
-// library cudadevrt.
+// What a launch by the GPU costs, and what limits it. Needs -rdc=true and the
+// library cudadevrt, but for the kernels that launch nothing: with NO_LAUNCHES
+// they are alone.
 
 __device__ unsigned long long nanoseconds() {
   unsigned long long now;
@@ -13,9 +14,54 @@ __device__ void wait(unsigned int ns) {
   }
 }
 
-// --8<-- [start:costs]
 extern "C" __global__ void nothing(int* done) { atomicAdd(done, 1); }
 
+// --8<-- [start:rounds]
+// A step of 3 x + 1 for each number of a list; those that are not 1 yet make up
+// the next list. counts[round]: how many numbers a round has.
+extern "C" __global__ void one_round(const int* list, int* next,
+                                     long long* values, int* steps, int* counts,
+                                     int round) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k >= counts[round]) return;
+  const int i = list[k];
+  const long long x = values[i], after = x % 2 ? 3 * x + 1 : x / 2;
+  values[i] = after;
+  steps[i] += 1;
+  if (after != 1) next[atomicAdd(counts + round + 1, 1)] = i;
+}
+// --8<-- [end:rounds]
+
+// --8<-- [start:rows]
+// The sums of rows of any length: by a thread for each row, by a block for one,
+// and by a thread that launches a block where its row is long.
+__device__ unsigned int sum_of(const unsigned int* x, int from, int to) {
+  unsigned int sum = 0;
+  for (int k = from; k < to; ++k) sum += x[k];
+  return sum;
+}
+
+extern "C" __global__ void by_thread(const unsigned int* x, const int* starts,
+                                     int rows, unsigned int* sums) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < rows) sums[row] = sum_of(x, starts[row], starts[row + 1]);
+}
+
+extern "C" __global__ void by_block(const unsigned int* x, const int* starts,
+                                    int first, unsigned int* sums) {
+  const int row = first + blockIdx.x;
+  unsigned int sum = 0;
+  for (int k = starts[row] + threadIdx.x; k < starts[row + 1]; k += blockDim.x)
+    sum += x[k];
+  for (int away = 16; away > 0; away /= 2)
+    sum += __shfl_down_sync(0xffffffffu, sum, away);
+  if (threadIdx.x % 32 == 0) atomicAdd(sums + row, sum);
+}
+// --8<-- [end:rows]
+
+#ifndef NO_LAUNCHES
+
+// --8<-- [start:costs]
 // Each block launches `each` kernels, which wait for nothing.
 extern "C" __global__ void fan(int* done, int each) {
   for (int k = 0; k < each; ++k)
@@ -34,21 +80,7 @@ extern "C" __global__ void chain(int* done, int left) {
 }
 // --8<-- [end:costs]
 
-// --8<-- [start:rounds]
-// A step of 3 x + 1 for each number of a list; those that are not 1 yet make up
-// the next list. counts[round]: how many numbers a round has.
-extern "C" __global__ void one_round(const int* list, int* next,
-                                     long long* values, int* steps,
-                                     int* counts, int round) {
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= counts[round]) return;
-  const int i = list[k];
-  const long long x = values[i], after = x % 2 ? 3 * x + 1 : x / 2;
-  values[i] = after;
-  steps[i] += 1;
-  if (after != 1) next[atomicAdd(counts + round + 1, 1)] = i;
-}
-
+// --8<-- [start:conduct]
 // Launches a round as large as its list, and itself for the round after it.
 extern "C" __global__ void conduct(int* list, int* next, long long* values,
                                    int* steps, int* counts, int round,
@@ -60,7 +92,7 @@ extern "C" __global__ void conduct(int* list, int* next, long long* values,
   conduct<<<1, 1, 0, cudaStreamTailLaunch>>>(next, list, values, steps, counts,
                                              round + 1, most);
 }
-// --8<-- [end:rounds]
+// --8<-- [end:conduct]
 
 // --8<-- [start:pending]
 extern "C" __global__ void slow(int* done, int ns) {
@@ -110,33 +142,7 @@ extern "C" __global__ void early(int* x, int* seen) {
 }
 // --8<-- [end:early]
 
-// --8<-- [start:rows]
-// The sums of rows of any length: by a thread for each row, by a block for one,
-// and by a thread that launches a block where its row is long.
-__device__ unsigned int sum_of(const unsigned int* x, int from, int to) {
-  unsigned int sum = 0;
-  for (int k = from; k < to; ++k) sum += x[k];
-  return sum;
-}
-
-extern "C" __global__ void by_thread(const unsigned int* x, const int* starts,
-                                     int rows, unsigned int* sums) {
-  const int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row < rows) sums[row] = sum_of(x, starts[row], starts[row + 1]);
-}
-
-extern "C" __global__ void by_block(const unsigned int* x, const int* starts,
-                                    int first, unsigned int* sums) {
-  const int row = first + blockIdx.x;
-  unsigned int sum = 0;
-  for (int k = starts[row] + threadIdx.x; k < starts[row + 1];
-       k += blockDim.x)
-    sum += x[k];
-  for (int away = 16; away > 0; away /= 2)
-    sum += __shfl_down_sync(0xffffffffu, sum, away);
-  if (threadIdx.x % 32 == 0) atomicAdd(sums + row, sum);
-}
-
+// --8<-- [start:need]
 extern "C" __global__ void by_need(const unsigned int* x, const int* starts,
                                    int rows, int longest, unsigned int* sums,
                                    int* failed) {
@@ -149,4 +155,6 @@ extern "C" __global__ void by_need(const unsigned int* x, const int* starts,
   }
   sums[row] = sum_of(x, starts[row], starts[row + 1]);
 }
-// --8<-- [end:rows]
+// --8<-- [end:need]
+
+#endif  // NO_LAUNCHES

@@ -38,7 +38,7 @@ def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
         command = [
             nvcc, f"-arch={ct.device().arch}", "-std=c++17", *options,
             "-dlink", "-cubin", "-lcudadevrt", *ct.nvcc_flags(nvcc),
-            file, "-o", cubin,
+            f"-I{ct.paths.examples_dir()}", file, "-o", cubin,
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, env=ct.nvcc_env(nvcc)

@@ -17,9 +17,8 @@ extern "C" __global__ void flat(unsigned short* out, float left, float top,
 // become the next list. A tile is x + 65536 y.
 extern "C" __global__ void level(unsigned short* out, float left, float top,
                                  float step, int n, int most,
-                                 const unsigned int* tiles, int side,
-                                 int split, int least, unsigned int* next,
-                                 int* count) {
+                                 const unsigned int* tiles, int side, int split,
+                                 int least, unsigned int* next, int* count) {
   const Picture p{out, left, top, step, n, most};
   const int x = tiles[blockIdx.x] & 65535, y = tiles[blockIdx.x] >> 16;
   int value;
@@ -79,10 +78,9 @@ extern "C" __global__ void work_queue(unsigned short* out, float left,
       atomicAdd(state + OPEN, split * split);
       const int place = atomicAdd(state + FILLED, split * split);
       for (int k = 0; k < split * split; ++k)
-        atomicExch(queue + place + k,
-                   1u << 31 | depth + 1 << 28 |
-                       y / least + part * (k / split) << 14 |
-                       x / least + part * (k % split));
+        atomicExch(queue + place + k, 1u << 31 | depth + 1 << 28 |
+                                          y / least + part * (k / split) << 14 |
+                                          x / least + part * (k % split));
     }
     __syncthreads();
     if (threadIdx.x == 0) atomicSub(state + OPEN, 1);

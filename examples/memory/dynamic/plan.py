@@ -96,19 +96,20 @@ def by_numpy(
     return out.reshape(n, n)
 
 
-def letters(tiles: list[Tile], n: int, least: int) -> list[str]:
+def letters(tiles: list[Tile], n: int, least: int, most: int) -> list[str]:
     """A row of text for each `least` rows of pixels: of the tile that covers
-    its place the size as a letter, "a" for `least`, small where it was
-    computed, or capital where it was filled.
+    its place the size, as a letter for one that was computed ("a": `least`
+    pixels), a capital for one that was filled, and a digit for one that was
+    filled with `most`.
     """
     rows = np.full((n // least, n // least), ".")
     for tile in tiles:
-        if tile.kind != "divided":
-            size = (tile.side // least).bit_length() - 1
-            letter = "abcdefgh"[size]
-            cells = np.s_[
-                tile.y // least : (tile.y + tile.side) // least,
-                tile.x // least : (tile.x + tile.side) // least,
-            ]
-            rows[cells] = letter if tile.kind == "computed" else letter.upper()
+        if tile.kind == "divided":
+            continue
+        size = (tile.side // least).bit_length() - 1
+        kinds = "abcdefgh" if tile.kind == "computed" else "ABCDEFGH"
+        if tile.kind == "filled" and tile.value == most:
+            kinds = "01234567"
+        y, x, wide = tile.y // least, tile.x // least, 1 << size
+        rows[y : y + wide, x : x + wide] = kinds[size]
     return ["".join(row) for row in rows]
