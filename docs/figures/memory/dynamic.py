@@ -13,7 +13,7 @@ EXAMPLE = "memory/dynamic"
 def who_launches(work: Sequence[float] = (5, 3, 2), launch: float = 2, back: float = 2) -> str:
     """Levels of a subdivision of `work` units, launched by the host, which reads back how many tiles there are (`back`),
     and by the GPU, where each launch takes `launch` units in the kernel that makes it."""
-    left, unit, high = 160, 18, 40
+    left, unit, high = 160, 24, 40
     long = sum(work) + len(work) * (launch + back)
     s = Svg(left + long * unit + 14, 6 * high)
     lanes = Lanes(s, left, 26, unit, high, gap=(1, 12), rx=3, size=12)

@@ -35,10 +35,7 @@ left, top, step = np.float32((-2.25, -1.5, 3 / n))
 
 
 def every_pixel():
-    flat(
-        out, left, top, step, n, most,
-        grid=(ct.cdiv(n, 32), ct.cdiv(n, 8)), block=(32, 8),
-    )  # fmt: skip
+    flat(out, left, top, step, n, most, grid=(n // 32, n // 8), block=(32, 8))
 
 
 def by_tiles():
@@ -50,12 +47,10 @@ def by_tiles():
 
 
 if not ct.tool.running():  # which would have to follow the launches
-    module = linked(
+    subdivide = linked(
         "memory/dynamic/dynamic.cu",
-        options=("-rdc=true", "--fmad=false"),
-        pending=16384,
-    )
-    subdivide = module.get_function("subdivide")
+        options=("-rdc=true", "--fmad=false"), pending=16384,
+    ).get_function("subdivide")  # fmt: skip
     by_tiles()
     tiles = out.get()
     every_pixel()
@@ -64,11 +59,8 @@ if not ct.tool.running():  # which would have to follow the launches
     runs = {"every pixel": every_pixel, "by tiles": by_tiles}
     times = ct.take_turns(runs, rounds, random.Random(0))
     whole, tiled = (float(np.median(us)) / 1e3 for us in times.values())
-    measured = {
-        "every pixel": (whole, "ms"),
-        "by tiles": (tiled, "ms"),
-        "every pixel / by tiles": (whole / tiled, "x"),
-    }
+    measured = {"every pixel": (whole, "ms"), "by tiles": (tiled, "ms")}
+    measured["every pixel / by tiles"] = whole / tiled, "x"
     ct.yours("memory/dynamic#program", measured)
 
 # %% [markdown]
@@ -100,7 +92,7 @@ for steps, side in ((200, 16), (31, 8), (200, 64)):
 
 # %% [markdown]
 # A small picture, for the drawing on the page: which tiles were filled and which
-# were computed. First at the edge of the picture, then further in.
+# were computed.
 
 # %% picture
 scene = Scene(small, 200, least=8)

@@ -133,7 +133,7 @@ ct.claim(
 
 # %% [markdown]
 # The notes give the deepest nesting and the memory that is reserved. Both numbers
-# stand in the documentation of the dynamic parallelism before CUDA 12.
+# are from the time before CUDA 12, which changed dynamic parallelism.
 
 # %% depth
 deepest = allowed = 24

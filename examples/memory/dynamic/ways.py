@@ -31,7 +31,7 @@ def subdivider(pending: int = 16384) -> Any:
 class Scene:
     """A picture of n x n pixels with at most `most` steps for each, and how it
     is divided: into tiles of `first` pixels, these into split x split parts,
-    down to `least` pixels.
+    down to `least` pixels. Raises ValueError where no such parts have `least`.
     """
 
     def __init__(
@@ -45,6 +45,11 @@ class Scene:
     ):
         import pycuda.driver as cuda
 
+        side = first
+        while side > least:
+            side //= split
+        if side != least or n % first:
+            raise ValueError(f"{n} pixels: {first} by {split} to {least}")
         self.n, self.most = n, most
         self.first, self.split, self.least = first, split, least
         left, top, width = corner
@@ -125,7 +130,7 @@ class Scene:
     def _make_queue(self, room: int) -> None:
         """Room for every tile that there can be, and a ticket more a block."""
         kernel = self._kernel("work_queue")
-        resident = kernel.resources(BLOCK).blocks_per_sm * ct.device().sms
+        resident = kernel.resources(BLOCK).blocks_per_sm * ct.device().sm_count
         tiles = [
             1 << 31 | y // self.least << 14 | x // self.least
             for x, y in self.starts
