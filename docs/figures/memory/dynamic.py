@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cudatut.site import references
@@ -65,47 +66,52 @@ def tiles() -> str:
 def mosaic(rows: Sequence[str], number: int, launches: int) -> str:
     """Tiles as letters: small where computed, capital where filled, digits where filled with the most steps; the letter
     or digit says the side, a (or A, 0) one place, b two, c four ..."""
-    unit, left, top = 8, 8, 8
-    n = len(rows)
-    s = Svg(left * 2 + n * unit, top + n * unit + 44)
+    n, left, top = len(rows), 8, 8
+    unit = 512 / n
+    s = Svg(left * 2 + 512, top + 512 + 44)
+    runs: dict[tuple[int, int], int] = {}  # of what was computed: from, to -> its first row
+
+    def draw(run: tuple[int, int], first: int, end: int) -> None:
+        x, wide = left + run[0] * unit, (run[1] - run[0]) * unit
+        s.rect(x, top + first * unit, wide, (end - first) * unit, "c3 solid", rx=0)
+
     for y, row in enumerate(rows):
+        here = {match.span() for match in re.finditer("[a-z]+", row)}
+        for run in [run for run in runs if run not in here]:
+            draw(run, runs.pop(run), y)
+        for run in sorted(here):
+            runs.setdefault(run, y)
         x = 0
         while x < n:
             letter = row[x]
-            size = int(letter) if letter.isdigit() else ord(letter.lower()) - ord("a")
-            wide = 1 << size
             if letter.islower():
-                end = x + wide
-                while end < n and row[end] == letter:
-                    end += 1
-                if y % wide == 0:
-                    s.rect(
-                        left + x * unit, top + y * unit, (end - x) * unit, wide * unit, "c3", rx=0
-                    )
-                x = end
+                x += 1
                 continue
-            if y % wide == 0 and x % wide == 0:
+            wide = 1 << (int(letter) if letter.isdigit() else ord(letter) - ord("A"))
+            if y % wide == 0:
                 cls = "c4 solid" if letter.isdigit() else "c0"
                 s.rect(left + x * unit, top + y * unit, wide * unit, wide * unit, cls, rx=0)
             x += wide
+    for run, first in runs.items():
+        draw(run, first, n)
     legend(
         s,
         left,
-        top + n * unit + 26,
+        top + 512 + 26,
         [
             ("c0", tr("filled", "填满")),
             ("c4 solid", tr("filled with the most steps", "用最大步数填满")),
-            ("c3", tr("computed", "逐个像素算")),
+            ("c3 solid", tr("computed", "逐个像素算")),
         ],
     )
     alt = tr(
-        f"A square picture of the Mandelbrot set, divided into {number} tiles. Large ones lie inside the set and far from it, "
-        "the smallest ones along its border.",
-        f"一张正方形的 Mandelbrot 集图片，分块过程中共有 {number} 块。集合内部和远处是大块，边界附近是最小的块。",
+        f"A square picture of the Mandelbrot set; {number} tiles were looked at. Large tiles inside the set and far from it were "
+        "filled, the smallest ones around its border were computed.",
+        f"一张正方形的 Mandelbrot 集图片，一共看过 {number} 块。集合内部和远处的大块直接填满，边界周围最小的块逐个像素计算。",
     )
     caption = tr(
-        f"What the program did: {launches} tiles were divided, each by a launch. Only what lies along the border was computed "
-        "pixel by pixel.",
-        f"程序实际的做法：有 {launches} 块被分开，每分开一块启动一次；只有边界附近逐个像素计算。",
+        f"What the program did: {launches} tiles were divided, each by a launch. Only the smallest tiles were computed pixel by "
+        "pixel, where neighbors differ.",
+        f"程序实际的做法：有 {launches} 块被分开，每分开一块启动一次；只有最小的块逐个像素计算，那里相邻像素的值不同。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -9,6 +9,7 @@
 #       most: [16384, 64]
 #       rounds: [15, 1]
 #       small: [512, 128]
+#       wide: [1024, 128]
 #       mosts: [[256, 1024, 4096, 16384, 64000], [64]]
 # ---
 
@@ -95,11 +96,12 @@ for steps, side in ((200, 16), (31, 8), (200, 64)):
 # were computed.
 
 # %% picture
-scene = Scene(small, 200, least=8)
+wide = 1024
+scene = Scene(wide, 200, least=8)
 name = "every pixel" if ct.tool.running() else "launches by the GPU"
 scene.ways()[name]()
-tiles = plan(scene.out.get().reshape(small, small), 128, 2, 8)
-rows = letters(tiles, small, 8, 200)
+tiles = plan(scene.out.get().reshape(wide, wide), 128, 2, 8)
+rows = letters(tiles, wide, 8, 200)
 ct.facts(
     "tiles of the picture",
     {f"row {k}": row for k, row in enumerate(rows)},
@@ -109,7 +111,7 @@ ct.facts(
 ct.facts(
     "the picture",
     {
-        "pixels along a side": small,
+        "pixels along a side": wide,
         "tiles": len(tiles),
         "launches": divided(tiles),
         "filled": sum(tile.kind == "filled" for tile in tiles),

@@ -214,11 +214,11 @@ ct.table(
 # %% introduction-claim
 ct.claim(
     id="introduction-dynamic-gain",
-    source="A. Adinets, Adaptive Parallel Computation with CUDA "
+    source="A. Adinets, samples to Adaptive Parallel Computation with CUDA "
     "Dynamic Parallelism",
     place={
-        "en": "the comparison at the end",
-        "zh": "文末的比较",
+        "en": "README of mandelbrot-dyn",
+        "zh": "mandelbrot-dyn 的 README",
     },
     form="said",
     statement={
