@@ -7,8 +7,8 @@
 #include "mbarrier.cuh"
 
 // --8<-- [start:bulk]
-// Start to copy so many bytes; both addresses and the number are multiples of
-// 16. The bytes count for the barrier.
+// Start to copy so many bytes. The number and both addresses have to be
+// multiples of 16; the bytes count for the barrier.
 //
 // PTX ISA: cp.async.bulk
 __device__ __forceinline__ void load_bytes(void* to, const void* from,

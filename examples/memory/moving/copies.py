@@ -90,6 +90,28 @@ for e in exponents:
     runs["PyTorch"] = rival(lambda torch, s, t: lambda: t.copy_(s), a, b)
     contests[e] = ct.bench(runs, bytes=2 * 2**e, name=f"{2**e >> 20} MiB")
 
+# %% by-size
+if not ct.tool.running():
+    ct.series(
+        "copies inside the GPU, by size",
+        x=("copied", "MiB"),
+        y=("read and written", "GB/s"),
+        lines={
+            name: [(2**e / 2**20, contests[e][name].value) for e in exponents]
+            for name in (*ours, "driver", "PyTorch")
+        },
+        limit=ct.limits.bandwidth(),
+    )
+
+# %% memset
+import pycuda.driver as cuda
+
+filled = ct.bench(
+    {"memset": lambda: cuda.memset_d32_async(out.gpudata, 7, most // 16)},
+    bytes=most // 4,
+    name="memset, 256 MiB",
+)
+
 # %% goals
 better, best = {}, {}
 if not ct.tool.running():
