@@ -78,7 +78,7 @@ ct.series(
 # %% rows-facts
 narrow, broad = widths[1], widths[-1]
 ct.facts(
-    "rows apart",
+    "rows that lie apart",
     {f"{way}, rows of 64 bytes": (rate[way, narrow], "GB/s") for way in places}
     | {
         f"{way}, widest / 64 bytes": rate[way, broad] / rate[way, narrow]
