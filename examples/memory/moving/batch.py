@@ -33,8 +33,17 @@ def copy_batch(
     In which order the copies of a batch run is not said.
 
     stream: a PyCUDA stream; the driver refuses the default one. Raises
-    ToolMissing before CUDA 12.8, RuntimeError where the driver refuses.
+    ValueError for other arrays, ToolMissing before CUDA 12.8, RuntimeError
+    where the driver refuses.
     """
+    given = targets, sources, sizes
+    if any(
+        one.dtype != np.uint64
+        or one.shape != (len(sizes),)
+        or not one.flags.c_contiguous
+        for one in given
+    ):
+        raise ValueError("three arrays of uint64, of one length, are needed")
     driver = installed_driver()
     newer = getattr(driver, "cuMemcpyBatchAsync_v2", None)
     call = newer or getattr(driver, "cuMemcpyBatchAsync", None)
@@ -42,7 +51,7 @@ def copy_batch(
         raise ct.ToolMissing("copies in a batch need a driver of CUDA 12.8")
     attributes = _Attributes(source_access_order=IN_STREAM_ORDER)
     first, failed = ctypes.c_size_t(0), ctypes.c_size_t(0)
-    arrays = [ctypes.c_void_p(a.ctypes.data) for a in (targets, sources, sizes)]
+    arrays = [ctypes.c_void_p(one.ctypes.data) for one in given]
     more = [] if newer else [ctypes.byref(failed)]  # CUDA 13 has dropped it
     status = call(
         *arrays,

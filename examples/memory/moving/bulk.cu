@@ -16,6 +16,7 @@
 // stage k % AHEAD of the ring.
 extern "C" __global__ void copy_bulk(const float* __restrict__ in,
                                      float* __restrict__ out, size_t n) {
+  static_assert(AHEAD > 1, "one stage is read while others are filled");
   extern __shared__ __align__(128) char ring[];
   __shared__ Barrier full[AHEAD];
   const size_t bytes = n / 4 * 16;
