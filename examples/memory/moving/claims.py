@@ -35,8 +35,7 @@ def cycles_of(name, apart):
     found = []
     for _ in range(repeats):
         numbers = np.int32(apart), np.int32(count)
-        outputs = cycles.gpudata, ends.gpudata
-        kernel(*numbers, *outputs, grid=(1, 1), block=(32, 1, 1))
+        kernel(*numbers, cycles, ends, grid=(1, 1), block=(32, 1, 1))
         found.append(int(cycles.get()[0]) / count)
     wanted = (apart * np.arange(32) + 32 * count) % WORDS
     ct.check(ends, wanted.astype("uint32"), name=f"{name}, {apart} apart")

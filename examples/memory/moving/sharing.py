@@ -65,6 +65,7 @@ for name, (make, where) in ways.items():
     for _ in range(rounds):
         begin = time.perf_counter()
         made = make()
+        ct.synchronize()
         times.append(1e6 * (time.perf_counter() - begin))
     rows[name] = {
         "time": statistics.median(times),

@@ -51,7 +51,7 @@ def ways_of(count):
 
     def by_constant():
         cuda.memcpy_htod_async(symbol, host[:count])
-        from_constant(out.gpudata, grid=(1, 1), block=(256, 1, 1))
+        from_constant(out, grid=(1, 1), block=(256, 1, 1))
 
     def by_copy():
         cuda.memcpy_htod_async(data.gpudata, host[:count])
