@@ -21,15 +21,15 @@ import cudatut as ct
 exponents = (20, 22, 24, 26, 28, 30)
 most = 1_073_741_824
 PINNED, OURS = "memory/pinned/pinned.cu", "memory/moving/moving.cu"
-AHEAD, PIECE = 4, 16_384
+AHEAD, PIECE = 4, 16_384  # as in the defines below
 sms = ct.device().sm_count
 loads = ct.Kernel(PINNED, "copy")
 streaming = ct.Kernel(PINNED, "copy", defines={"VECTORS": 8, "STREAMING": 1})
-asynchronous = ct.Kernel(OURS, "copy_async", defines={"AHEAD": AHEAD})
+asynchronous = ct.Kernel(OURS, "copy_async", defines={"AHEAD": 4})
 bulk = ct.Kernel(
     "memory/moving/bulk.cu",
     "copy_bulk",
-    defines={"AHEAD": AHEAD, "PIECE": PIECE},
+    defines={"AHEAD": 4, "PIECE": 16_384},
 )
 
 
@@ -90,6 +90,7 @@ for e in exponents:
     runs["PyTorch"] = rival(lambda torch, s, t: lambda: t.copy_(s), a, b)
     contests[e] = ct.bench(runs, bytes=2 * 2**e, name=f"{2**e >> 20} MiB")
 
+# Under a tool, and where neither is installed, there are none.
 theirs = [
     row.name for row in contests[exponents[0]].rows if row.name not in ours
 ]
