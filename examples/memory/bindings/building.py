@@ -9,6 +9,7 @@ and there by its Makefile.
 import ctypes
 import functools
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,19 @@ def build(goal: str, folder: Path | None = None, **variables: str) -> Path:
         raise ct.CudatutError(f"make {goal} failed:\n{said}")
     where = "debug" if variables.get("DEBUG") == "1" else "build"
     return folder / where / MADE[goal]
+
+
+def cuda_include() -> str:
+    """-I and the folder of CUDA's headers, which nvcc knows by itself."""
+    (here() / "empty.cu").write_text("")
+    command = [ct.find_nvcc(), "-M", "empty.cu"]
+    done = subprocess.run(
+        command, cwd=here(), capture_output=True, text=True, timeout=60
+    )
+    found = re.search(r"(\S+)/cuda_runtime\.h", done.stdout)
+    if found is None:
+        raise ct.ToolMissing(f"nvcc names no cuda_runtime.h: {done.stderr}")
+    return f"-I{found[1]}"
 
 
 def own_arch() -> str:

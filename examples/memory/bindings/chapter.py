@@ -67,14 +67,15 @@ for name, run in runs.items():
     print(f"{name:21} {us:6.2f} us a call")
 
 # %% [markdown]
-# The other ways: NVRTC through cuda.core, and a module made with nanobind, which
+# The other ways: NVRTC through cuda.core, and a module made with nanobind. It
 # takes addresses, or arrays that CuPy or PyTorch have on the GPU.
 
 # %% core
-from cuda.core import Device, LaunchConfig, launch
 from cudatut.book.memory.bindings.building import by_nvrtc
 
 kernel = by_nvrtc(text("saxpy.cuh"), "saxpy")
+from cuda.core import Device, LaunchConfig, launch
+
 default = Device().default_stream
 config = LaunchConfig(grid=ct.cdiv(n, 256), block=256)
 numbers = np.float32(2), np.int32(n)
@@ -129,7 +130,7 @@ for seed, m in enumerate(filter(None, ct.RAGGED)):
 
 # %% [markdown]
 # What a call takes on the host, each way. A call by ctypes or nanobind is
-# predicted: the same call to a function that does nothing, and a launch from C++.
+# predicted: the same call to a function that does nothing, and a launch in C++.
 
 # %% ways
 import random
@@ -195,10 +196,12 @@ ct.table(
 )
 
 # %% [markdown]
-# What comes before the first call: from the source, and the next time. A library
-# or module is built in an empty folder.
+# What comes before the first call: from the source, and the next time. A
+# library or module is built in an empty folder.
 
 # %% before
+from functools import partial
+
 from cudatut.book.memory.bindings.building import here
 
 
@@ -228,7 +231,8 @@ if nano:
 before = {}
 for name, (first, then) in rows.items():
     made, took = ms(first)
-    before[name] = {"from source": took, "next time": ms(lambda: then(made))[1]}
+    _, again = ms(partial(then, made))
+    before[name] = {"from source": took, "next time": again}
 ct.table(
     "before the first call",
     before,

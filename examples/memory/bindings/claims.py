@@ -17,10 +17,10 @@ import subprocess
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.memory.bindings.building import here
+from cudatut.book.memory.bindings.building import cuda_include, here
 
 nvcc = ct.find_nvcc()
-include = f"-I{nvcc.resolve().parents[1] / 'include'}"
+include = cuda_include()
 folder = here("claims")
 SOURCE = """
 #include <cuda_runtime.h>
@@ -50,7 +50,8 @@ for name, source in (
 def works(*command):
     """1 if a compiler takes this, else 0."""
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
-    return int(done.returncode == 0)
+    made = folder / str(command[-1])  # g++ ignores names that it does not know
+    return int(done.returncode == 0 and made.is_file())
 
 
 # %% triple-claim
@@ -147,8 +148,8 @@ ct.claim(
     place={"en": "2.1, the Makefile, DEBUG=1", "zh": "2.1，Makefile，DEBUG=1"},
     form="code",
     statement={
-        "en": "DEBUG=1 adds -g -O0 to the flags of nvcc, which have -O3. Of one "
-        "kernel, those compiled otherwise than without it:",
+        "en": "DEBUG=1 adds -g -O0 to the flags of nvcc, which have -O3. Of "
+        "one kernel, those compiled otherwise than without it:",
         "zh": "DEBUG=1 在 nvcc 的参数（其中有 -O3）后面加上 -g -O0。一个 kernel，编译结果与不加时"
         "不同的有几个：",
     },
@@ -171,8 +172,8 @@ ct.claim(
     },
     form="code",
     statement={
-        "en": "SHOW_WARNING=1 adds -Wall and others to the flags of nvcc. Of one "
-        "file, nvcc compiles with -Wall:",
+        "en": "SHOW_WARNING=1 adds -Wall and others to the flags of nvcc. Of "
+        "one file, nvcc compiles with -Wall:",
         "zh": "SHOW_WARNING=1 在 nvcc 的参数里加上 -Wall 等。一个文件，加上 -Wall 后 nvcc "
         "能编译几个：",
     },
@@ -204,8 +205,8 @@ ct.claim(
     place={"en": "the box on compiler settings", "zh": "编译器设置的方框"},
     form="said",
     statement={
-        "en": "-Xcompiler -fopenmp compiles host code with OpenMP. Threads of a "
-        "parallel region, of three asked for:",
+        "en": "-Xcompiler -fopenmp compiles host code with OpenMP. Threads of "
+        "a parallel region, of three asked for:",
         "zh": "-Xcompiler -fopenmp 让主机代码用 OpenMP 编译。要求三个线程，并行区域里实际有几个：",
     },
     expected=3,
@@ -234,8 +235,8 @@ ct.claim(
     place={"en": "the table of indices", "zh": "索引对照表"},
     form="said",
     statement={
-        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. Of 96 "
-        "threads in blocks of 32, those that get their own number:",
+        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. Of "
+        "96 threads in blocks of 32, those that get their own number:",
         "zh": "OpenCL 的 get_global_id 就是 blockIdx * blockDim + threadIdx。96 个线程，每个"
         "线程块 32 个，得到自己编号的有多少个：",
     },

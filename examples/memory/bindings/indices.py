@@ -8,8 +8,8 @@
 
 # %% [markdown]
 # OpenCL's functions, written in CUDA, tell each thread what OpenCL's
-# specification says: the model in NumPy knows nothing of blocks, only the number
-# of threads in each dimension and the size of a work-group.
+# specification says. The model in NumPy knows nothing of blocks: only how many
+# threads there are in each dimension, and the size of a work-group.
 
 # %% indices
 import numpy as np

@@ -17,7 +17,12 @@ import re
 import subprocess
 
 import cudatut as ct
-from cudatut.book.memory.bindings.building import build, here, own_arch
+from cudatut.book.memory.bindings.building import (
+    build,
+    cuda_include,
+    here,
+    own_arch,
+)
 
 
 def run(program):
@@ -105,11 +110,11 @@ def accepted(compiler, name, source, *flags):
 
 
 nvcc = ct.find_nvcc()
-include = f"-I{nvcc.resolve().parents[1] / 'include'}"
+include = cuda_include()
 tried = {
     "<<<...>>> in main.cu": {
         "nvcc": accepted(nvcc, "main.cu", LAUNCH),
-        "g++": accepted("g++", "main.cu", LAUNCH, include),
+        "g++": accepted("g++", "main.cu", LAUNCH, "-x", "c++", include),
     },
     "<<<...>>> in main.cpp": {
         "nvcc": accepted(nvcc, "main.cpp", LAUNCH),

@@ -7,8 +7,8 @@
 # ---
 
 # %% [markdown]
-# A launch as OpenCL states it, calls that pay for their library, and a C function
-# that is safe to call.
+# A launch as OpenCL states it, calls that pay for their library, and a C
+# function that is safe to call.
 
 # %% given-1
 cases = {

@@ -8,8 +8,8 @@
 # ---
 
 # %% [markdown]
-# ctypes does not know a C function's types. The function `labs` of the C library
-# takes and returns a whole number of 8 bytes; for a positive one it is the same.
+# ctypes does not know a C function's types. `labs` of the C library takes a
+# whole number of 8 bytes and returns one; of a positive number, the same.
 
 # %% undeclared
 import ctypes
