@@ -56,7 +56,6 @@ EXAMPLES = {
     "reduction": SHARED,
     "memory": SHARED,
     "gemm": f"{SHARED} published",
-    "memory": SHARED,
     "llm": f"{SHARED} published",
     "tensor": f"{SHARED} published",
     # The door between parts: it says which modules and names of a part others may import, and nothing else.

@@ -106,13 +106,8 @@ def own_arch() -> str:
 def declared(path: Path) -> ctypes.CDLL:
     """The library, whose functions know the types of their arguments."""
     library = ctypes.CDLL(str(path))
-    types = [
-        ctypes.c_float,
-        ctypes.c_void_p,  # an address: 8 bytes
-        ctypes.c_void_p,
-        ctypes.c_int,
-        ctypes.c_void_p,
-    ]
+    address = ctypes.c_void_p  # 8 bytes
+    types = [ctypes.c_float, address, address, ctypes.c_int, address]
     library.saxpy_launch.argtypes = types
     library.saxpy_nothing.argtypes = types
     library.saxpy_launches.argtypes = [*types, ctypes.c_int]
@@ -130,7 +125,6 @@ def imported(path: Path) -> Any:
     return module
 
 
-# --8<-- [start:core]
 def by_nvrtc(source: str, name: str) -> Any:
     """A kernel, compiled by NVRTC in this process. Raises ToolMissing."""
     try:
@@ -140,11 +134,10 @@ def by_nvrtc(source: str, name: str) -> Any:
             "cuda.core is missing, of the version of your CUDA: "
             "pip install 'cuda-core[cu13]', or [cu12]"
         ) from error
+    # --8<-- [start:core]
     options = ProgramOptions(arch=ct.device().arch, std="c++17")
     return Program(source, "c++", options).compile("cubin").get_kernel(name)
-
-
-# --8<-- [end:core]
+    # --8<-- [end:core]
 
 
 def address(array: Any) -> int:

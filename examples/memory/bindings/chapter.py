@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Python, C++ and back", zh: "Python 与 C++ 互相调用"}
 #     requires: sm_75
+#     extra: bindings
 #     timeout_s: 240
 #     sizes:
 #       count: [240, 3]

@@ -24,7 +24,7 @@ include = cuda_include()
 folder = here("claims")
 SOURCE = """
 #include <cuda_runtime.h>
-__global__ void twice(float* x, int n) {
+extern "C" __global__ void twice(float* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] = 2.0f * x[i];
 }

@@ -87,12 +87,12 @@ ct.table(
 # %% triple
 LAUNCH = """
 #include <cuda_runtime.h>
-__global__ void nothing() {}
+extern "C" __global__ void nothing() {}
 int main() { nothing<<<1, 1>>>(); return cudaDeviceSynchronize(); }
 """
 BY_CALL = """
 #include <cuda_runtime.h>
-void nothing();  // in a .cu file: __global__ void nothing() {}
+extern "C" void nothing();  // the kernel, as C++ sees it
 int launch() {
   const void* function = reinterpret_cast<const void*>(nothing);
   return cudaLaunchKernel(function, dim3(1), dim3(1), nullptr, 0, nullptr);

@@ -11,6 +11,15 @@
 # function that is safe to call.
 
 # %% given-1
+source = """
+__global__ void count(int *inside, int *all, int x, int y, int z) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int j = blockIdx.y * blockDim.y + threadIdx.y;
+  int k = blockIdx.z * blockDim.z + threadIdx.z;
+  atomicAdd(all, 1);
+  if (i < x && j < y && k < z) atomicAdd(inside, 1);
+}
+"""
 cases = {
     "one dimension": ((1000, 1, 1), (32, 1, 1)),
     "two dimensions": ((64, 48, 1), (16, 8, 1)),
@@ -30,18 +39,7 @@ import numpy as np
 
 import cudatut as ct
 
-count = ct.Kernel(
-    """
-__global__ void count(int *inside, int *all, int x, int y, int z) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  int j = blockIdx.y * blockDim.y + threadIdx.y;
-  int k = blockIdx.z * blockDim.z + threadIdx.z;
-  atomicAdd(all, 1);
-  if (i < x && j < y && k < z) atomicAdd(inside, 1);
-}
-""",
-    "count",
-)
+count = ct.Kernel(source, "count")
 for name, (sizes, locals_) in cases.items():
     grid, block = launch_of(sizes, locals_)
     inside, total = (ct.to_device(np.zeros(1, "int32")) for _ in range(2))

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Arguments that do not fit", zh: "不合适的参数"}
 #     requires: sm_75
+#     extra: bindings
 #     timeout_s: 180
 #     alone: false
 # ---
@@ -65,3 +66,16 @@ if cupy and not ct.tool.running():
         except (TypeError, ValueError) as error:
             said[name] = type(error).__name__
     ct.facts("what nanobind says", said)
+
+# %% [markdown]
+# Without `noconvert`, nanobind makes a float32 array of a float64 one. The
+# result goes there, and nobody sees it.
+
+# %% converted
+if cupy and not ct.tool.running():
+    changed = {}
+    for kind in ("float32", "float64"):
+        y = cupy.ones(1000, kind)
+        nano.saxpy_converting(2, x, y)
+        changed[f"{kind}, elements changed"] = int((y != 1).sum())
+    ct.facts("y, where it may be converted", changed)

@@ -37,6 +37,8 @@ int of_addresses(float a, Address x, Address y, int n, Address stream) {
 NB_MODULE(saxpy_nb, m) {
   m.def("launch", of_addresses<saxpy_launch>);
   m.def("nothing", of_addresses<saxpy_nothing>);
-  m.def("saxpy", of_arrays, "a"_a, "x"_a, "y"_a);
+  // noconvert: float64 is refused, and not made a float32 array that is lost.
+  m.def("saxpy", of_arrays, "a"_a, "x"_a.noconvert(), "y"_a.noconvert());
+  m.def("saxpy_converting", of_arrays);
 }
 // --8<-- [end:addresses]
