@@ -128,13 +128,14 @@ def imported(path: Path) -> Any:
 def by_nvrtc(source: str, name: str) -> Any:
     """A kernel, compiled by NVRTC in this process. Raises ToolMissing."""
     try:
-        from cuda.core import Program, ProgramOptions
+        from cuda.core import Device, Program, ProgramOptions
     except ImportError as error:
         raise ct.ToolMissing(
             "cuda.core is missing, of the version of your CUDA: "
             "pip install 'cuda-core[cu13]', or [cu12]"
         ) from error
     # --8<-- [start:core]
+    Device().set_current()  # its primary context, which PyCUDA uses too
     options = ProgramOptions(arch=ct.device().arch, std="c++17")
     return Program(source, "c++", options).compile("cubin").get_kernel(name)
     # --8<-- [end:core]
