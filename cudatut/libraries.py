@@ -14,7 +14,12 @@ from cudatut.catalog import Example
 from cudatut.gpu import device
 
 # Of the extras that examples need: the modules that these bring.
-MODULES = {"gpu": ("pycuda",), "llm": ("gguf", "tokenizers"), "cutlass": ("cutlass",)}
+MODULES = {
+    "gpu": ("pycuda",),
+    "llm": ("gguf", "tokenizers"),
+    "cutlass": ("cutlass",),
+    "bindings": ("nanobind",),
+}
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.M)
 _VENDOR = re.compile(r"\bvendor\.[a-z]")  # ct.vendor.sum and its like, through CuPy
@@ -61,4 +66,5 @@ def _beside() -> dict[str, tuple[str, str]]:
         "cupy": ("CuPy", f"pip install {cupy}" if cupy else ""),
         "torch": ("PyTorch", "pip install torch"),
         "cuda.bindings": ("cuda-bindings", bindings),
+        "cuda.core": ("cuda-core", f"pip install 'cuda-core[cu{cuda}]'" if bindings else ""),
     }

@@ -116,7 +116,7 @@ def code(source: str, file: str, lacking: Lacking | None = None) -> str:
 
     What has no Chinese stays, and `lacking` is told of it. Raises BadOverlayError.
     """
-    language = "python" if file.endswith(".py") else "cuda"
+    language = "python" if file.endswith((".py", "Makefile")) else "cuda"
     return comments.replaced(source, language, _looked_up(file, lacking))
 
 

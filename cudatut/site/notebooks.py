@@ -43,7 +43,14 @@ _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they a
 # What a recording may call the files of its example: names below examples/, and no way out of it.
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
 _LONG = weight.LIMIT // 3  # bytes of a cell's results, compressed: more is not sent with the page
-_OFFERED = (".py", ".cu", ".cuh")  # what a browser shows as text, never as a page
+_OFFERED = (
+    ".py",
+    ".cu",
+    ".cuh",
+    ".cpp",
+    ".hpp",
+    "/Makefile",
+)  # what a browser shows as text, never as a page
 
 
 def recorded() -> list[Recording]:

@@ -19,7 +19,7 @@ from cudatut.site import state
 
 _SNIPPET = re.compile(r'--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"')
 _SECTION = re.compile(r"--8<--\s*\[\s*(?P<type>start|end)\s*:\s*(?P<name>[\w-]+)")
-_CODE = (".py", ".cu", ".cuh")
+_CODE = (".py", ".cu", ".cuh", ".cpp", ".hpp", "Makefile")  # how their names end
 # Of the cell in front of every notebook (`catalog.Example.first_cell`).
 _FIRST_CELL = {"such as in Colab: this compiles PyCUDA, which takes minutes"}
 
@@ -116,7 +116,7 @@ def stale(folder: Path | None = None) -> list[Finding]:
     for path in sorted((folder or paths.examples_dir()).rglob(overlays.FILE)):
         said = set()
         for file in path.parent.rglob("*"):
-            if file.suffix in _CODE and file.is_file():
+            if file.name.endswith(_CODE) and file.is_file():
                 said |= _texts(file)
         for english, pair in overlays.load(path).items():
             if english not in said:
@@ -137,7 +137,7 @@ def _texts(file: Path) -> set[str]:
             else:
                 said |= {overlays.said_by_title(title)[0], *_comments(source, "python")}
         return said
-    language = "python" if file.suffix == ".py" else "cuda"
+    language = "python" if file.name.endswith((".py", "Makefile")) else "cuda"
     said = _comments(text, language)
     for name in {mark["name"] for mark in _SECTION.finditer(text)}:  # may begin inside a comment
         said |= _comments(_section(file, name), language)

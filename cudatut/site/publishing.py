@@ -18,7 +18,7 @@ PACKAGE, SITE = "cudatut.zip", "cudatut-site.zip"  # at the root of the site
 _PACKAGE = ("pyproject.toml", "README.md", "LICENSE", "docs/contents.yml")  # beside three folders
 _TEXT = (".py", ".cu", ".cuh", ".yml", ".txt", ".md", ".toml", ".json", ".ipynb")
 FEED = "feed.xml"
-_SUFFIXES = {".py", ".cu", ".cuh"}
+_SUFFIXES = (".py", ".cu", ".cuh", ".cpp", ".hpp", "/Makefile")
 _README = """The examples of the book 'cudatut', {repo}
 
     python -m pip install "cudatut[gpu] @ git+{repo}"
@@ -131,7 +131,7 @@ def archive(path: Path, repo_url: str = "") -> None:
     files = {"README.txt": _README.format(repo=repo_url).encode()}
     for file in _files(root):
         name = file.relative_to(root).as_posix()
-        if file.suffix in _SUFFIXES and not catalog.matches(name, drafts):
+        if name.endswith(_SUFFIXES) and not catalog.matches(name, drafts):
             files[name] = file.read_bytes()
     _write_zip(path, "cudatut-examples", files)
 

@@ -37,7 +37,7 @@ def test_code_stays_what_it_is_and_fits_its_column(pieces):
     for file, translated, text in pieces:
         if translated is not overlays.code:
             continue
-        language = "python" if file.endswith(".py") else "cuda"
+        language = "python" if file.endswith((".py", "Makefile")) else "cuda"
         chinese = overlays.code(text, file)
         bare = (comments.replaced(one, language, lambda _: "") for one in (text, chinese))
         left, right = (re.sub(r"\s|//|#", "", one) for one in bare)
