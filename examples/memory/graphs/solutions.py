@@ -12,7 +12,7 @@
 # %% given-1
 import numpy as np
 
-# own, launch, node, kernels, runs, make
+# Of each case: own, launch, node, kernels, runs, make.
 cases = [
     (2.0, 10.0, 1.0, 240, 1000, 3000.0),
     (2.0, 10.0, 1.0, 240, 1, 3000.0),
