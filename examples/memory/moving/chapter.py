@@ -6,7 +6,7 @@
 #     timeout_s: 180
 #     sizes:
 #       n: [67_108_864, 65_536]
-#       rounds: [21, 1]
+#       rounds: [15, 1]
 #       counts: [[1, 1_024, 262_144, 67_108_864], [1, 1_024, 4_096, 65_536]]
 # ---
 
@@ -25,7 +25,7 @@ import cudatut as ct
 
 n = 67_108_864  # floats: 268 MB
 counts = (1, 1_024, 262_144, 67_108_864)
-rounds = 21
+rounds = 15
 copy = ct.Kernel("memory/pinned/pinned.cu", "copy")
 flags = cuda.host_alloc_flags
 x = ct.rng(0).random(n, dtype="float32")
@@ -142,8 +142,9 @@ for m in ct.RAGGED:
                 wanted = fresh[:m]
             elif w == "memset":
                 wanted = sevens[:m]
-            beyond = target[m : m + 1].get()
-            assert np.isnan(beyond).all(), f"{w} wrote past the end"
+            if not ct.tool.running():  # where nothing is poisoned
+                beyond = target[m : m + 1].get()
+                assert np.isnan(beyond).all(), f"{w} wrote past the end"
         ct.check(found, wanted, name=f"{w}, n={m}", rtol=0, atol=0)
 
 # %% [markdown]

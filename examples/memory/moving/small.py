@@ -23,7 +23,7 @@ import cudatut as ct
 
 counts = (1, 1_000)  # floats
 rounds = 101
-FILE = "memory/moving/moving.cu"
+FILE = "memory/moving/small.cu"
 host = cuda.pagelocked_empty(
     counts[-1], "float32", mem_flags=cuda.host_alloc_flags.DEVICEMAP
 )

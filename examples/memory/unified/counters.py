@@ -81,11 +81,12 @@ cupti.activity_enable(cupti.ActivityKind.UNIFIED_MEMORY_COUNTER)
 cupti.activity_register_callbacks(lambda: (8 << 20, 0), completed)
 
 import pycuda.autoprimaryctx
+from cudatut.book.memory.unified.managed import managed_empty
 from pycuda.compiler import SourceModule
 
 code = SourceModule(Path("FILE").read_text(), no_extern_c=True)
 negate, n = code.get_function("negate"), 1 << 22
-x = cuda.managed_empty(n, "float32", mem_flags=1)
+x = managed_empty(n, "float32")
 
 
 def settle():
@@ -118,12 +119,22 @@ print(json.dumps(table))
 
 # %% counters
 import json
+import subprocess
 
 file = ct.paths.resolve_source("memory/unified/unified.cu")
-child = ct.isolated(PROGRAM.replace("FILE", str(file)))
-lines = [one for one in child.stdout.splitlines() if one.startswith("{")]
-if lines:
-    ct.table("as CUPTI counts", json.loads(lines[-1]), corner="16 MB")
+found, why = None, "nothing was counted"
+if not ct.tool.running():  # which does not follow another process
+    try:
+        child = ct.isolated(PROGRAM.replace("FILE", str(file)), timeout_s=30)
+    except subprocess.TimeoutExpired:
+        why = "it did not end"
+    else:
+        last = (child.stdout.strip().splitlines() or [""])[-1]
+        if child.returncode == 0 and last.startswith("{"):
+            found = json.loads(last)
+        elif child.stderr.strip():
+            why = child.stderr.strip().splitlines()[-1].replace("`", "'")
+if found:
+    ct.table("as CUPTI counts", found, corner="16 MB")
 else:
-    why = (child.stderr.strip().splitlines() or ["nothing was counted"])[-1]
-    ct.facts("as CUPTI counts", {"not to be had here": why[:60]})
+    ct.facts("as CUPTI counts", {"not to be had here": f"`{why[:60]}`"})

@@ -40,6 +40,7 @@ import cudatut as ct
 allowed = 0  # slow touches
 x = touches.blocks_of_2mb(4)
 to_gpu(x)
+ct.synchronize()
 noted = told(x)["last prefetch"]
 slow = touches.slow(touches.by_gpu(x, range(x.size // touches.WORDS)))
 ct.check(np.array([slow <= allowed]), np.array([True]), name="no slow touches")

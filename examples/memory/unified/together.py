@@ -20,12 +20,13 @@ from time import perf_counter
 import numpy as np
 import pycuda.autoprimaryctx
 import pycuda.driver as cuda
+from cudatut.book.memory.unified.managed import managed_empty
 from pycuda.compiler import SourceModule
 
 code = SourceModule(Path("FILE").read_text(), no_extern_c=True)
 wait = code.get_function("wait_for_host")
 apart = 1 << 19  # 2 MB in words of 4 bytes
-words = cuda.managed_empty(3 * apart, "int32", mem_flags=1)
+words = managed_empty(3 * apart, "int32")
 words[:] = 0
 wait(words, np.int64(10**9), grid=(1, 1), block=(1, 1, 1))
 begin, polls = perf_counter(), 0
