@@ -64,7 +64,10 @@ def test_handles_that_are_none_are_refused():
 
     ct.activate()
     memory = cuda.mem_alloc(1 << 21)
-    handle = cuda.mem_get_ipc_handle(memory)
+    try:
+        handle = cuda.mem_get_ipc_handle(memory)
+    except cuda.Error as error:
+        pytest.skip(f"this machine makes no handles: {error}")
     assert len(handle) == 64
     with pytest.raises(cuda.Error):
         cuda.IPCMemoryHandle(handle)  # not in the process that it comes from

@@ -67,9 +67,7 @@ def by_driver(x, out):
     if ct.tool.running():
         return None
     there, here, nbytes = out.gpudata, x.gpudata, x.nbytes
-    return ct.vendor.Vendor(
-        lambda: cuda.memcpy_dtod_async(there, here, nbytes)
-    )
+    return ct.vendor.Vendor(lambda: cuda.memcpy_dtod_async(there, here, nbytes))
 
 
 ours = {

@@ -300,7 +300,7 @@ import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # leaves no file behind
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 spin = SourceModule("""
 __global__ void spin(long long cycles) {
   long long begin = clock64();
