@@ -92,8 +92,8 @@ ct.table(
 
 # %% [markdown]
 # A list that gets shorter: in each round every number makes a step of 3 x + 1, and
-# those that are 1 drop out. How large the next launch has to be, only the GPU
-# knows. The host reads it back, or the GPU launches the next round.
+# those that are 1 drop out. Only the GPU knows how large the next launch has to
+# be. The host reads it back, or the GPU launches the next round.
 
 # %% numbers
 numbers = 20000
