@@ -20,7 +20,7 @@ import cudatut as ct
 from cudatut.gpu import cupti
 
 # Kinds of CUPTI's records, and of its waits: cupti_activity.h.
-_COPY, _MEMSET, _EVENT, _WAIT = 1, 2, 36, 38
+_COPY, _MEMSET, _CALL, _EVENT, _WAIT = 1, 2, 4, 36, 38
 _KINDS = (cupti.KERNEL, _COPY, _MEMSET, _EVENT, _WAIT)
 _FOR_EVENT, _STREAM_FOR_EVENT, _FOR_STREAM, _FOR_ALL = 1, 2, 3, 4
 _TO_HOST, _ASYNCHRONOUS = 2, 1
@@ -33,7 +33,8 @@ class Command:
 
     kind: "work" (a kernel or a copy), "record" or "wait" (of an event, by its
     number), or "host": the host itself waits, for an event, for a stream, or,
-    without either, for everything. start, end: of work, in microseconds.
+    without either, for everything. start, end: of work, in microseconds, in a
+    trace since its first work began.
     reads, writes: the names of its buffers.
     """
 
@@ -213,12 +214,17 @@ def watched() -> Iterator[Log]:
     log, notes = Log(), []
 
     def hear(records: list[Any]) -> None:
-        notes.extend((record.kind, fields(record)) for record in records)
+        notes.extend(
+            (record.kind, fields(record))
+            for record in records
+            if record.kind in _KINDS
+        )
 
     if ct.tool.running():  # it listens itself, and only one can
         yield log
         return
-    with cupti.listen(_KINDS, hear):
+    # The calls, too: all that they ask for then has their numbers.
+    with cupti.listen((_CALL, *_KINDS), hear):
         yield log
     log.commands = commands_of(notes, log.said)
 
@@ -255,6 +261,8 @@ def commands_of(
                 f"{one[0]!r} was said to be in stream {one[1]!r}, but ran in "
                 f"{names[of['stream_id']]!r}"
             )
+    # Nanoseconds since 1970 are too many for a float.
+    first = min((of["start"] for of in works), default=0)
     commands, rest = [], iter(said)
     for kind, of in notes:
         stream = names.get(of["stream_id"], of["stream_id"])
@@ -266,7 +274,7 @@ def commands_of(
                 commands.append(_waits(of, stream))
         else:
             name, _, reads, writes = next(rest)
-            start, end = 1e-3 * of["start"], 1e-3 * of["end"]
+            start, end = ((of[at] - first) / 1e3 for at in ("start", "end"))
             commands.append(
                 Command("work", stream, None, name, start, end, reads, writes)
             )

@@ -176,11 +176,20 @@ def test_commands_come_from_the_records_in_the_order_of_the_calls():
         ("host", "a", None),
         ("host", None, None),
     ]
-    assert (found[0].start, found[0].end) == (1, 2) and found[0].writes == {"x"}
+    assert (found[0].start, found[0].end) == (0, 1) and found[0].writes == {"x"}
     assert order.races(found) == []
     log = order.Log(found)
     assert list(log.timeline()) == ["fill", "copy out", "again"]
     assert log.timeline()["again"] == {"stream": "a", "begin": 4, "end": 5}
+
+
+def test_times_are_exact_however_large_the_clock_is():
+    said = order.Log()
+    said.does("one", "a")
+    since_1970 = 1_796_000_000_000_000_123
+    times = {"start": since_1970, "end": since_1970 + 1001}
+    (found,) = order.commands_of([note(order.cupti.KERNEL, 1, 13, **times)], said.said)
+    assert (found.start, found.end) == (0, 1.001)
 
 
 def test_a_trace_that_is_not_what_was_said_is_refused():

@@ -132,37 +132,28 @@ ct.claim(
 )
 
 # %% [markdown]
-# The notes give the deepest nesting and the memory that is reserved. Both numbers
-# are from the time before CUDA 12, which changed dynamic parallelism.
+# How much device memory does it take? A module without launches for comparison.
+# The notes' number is from the time before CUDA 12, which changed dynamic
+# parallelism.
 
-# %% depth
-deepest = allowed = 24
-if not ct.tool.running():
-    deepest = in_a_process("depth", 100)["reached"]
-    allowed = in_a_process("depth", 20)["reached"]
-ct.claim(
-    id="notes-dynamic-depth",
-    source="Learn CUDA Programming, notes",
-    place={
-        "en": "CUDA Dynamic Parallelism, last sentence",
-        "zh": "CUDA Dynamic Parallelism 一节，最后一句",
-    },
-    form="said",
-    statement={
-        "en": "Nested launches are limited to 24 levels. Of 100, so many run:",
-        "zh": "嵌套启动最多 24 层。要求 100 层，运行了几层：",
-    },
-    expected=24,
-    measured=deepest,
-    rule="equal",
-    control=({"en": "of 20", "zh": "要求 20 层"}, allowed),
-)
+# %% gone
+gone = {}
+for limit in () if ct.tool.running() else (0, 2048, 32768):
+    name = f"{limit} may wait" if limit else "no launches"
+    gone[name] = in_a_process("memory", limit)
+if gone:
+    ct.table(
+        "memory that is gone",
+        gone,
+        corner="module",
+        units={"loaded": "MB", "run": "MB"},
+    )
 
 # %% memory
-taken = plain = 0.0
-if not ct.tool.running():
-    taken = in_a_process("memory", 2048)["run"]
-    plain = in_a_process("memory", 0)["run"]
+taken, little = (
+    gone[name]["run"] if gone else 0.0
+    for name in ("2048 may wait", "no launches")
+)
 ct.claim(
     id="notes-dynamic-memory",
     source="Learn CUDA Programming, notes",
@@ -182,7 +173,7 @@ ct.claim(
     rule="below",
     control=(
         {"en": "a kernel that launches nothing", "zh": "什么也不启动的 kernel"},
-        plain,
+        little,
     ),
     unit="MB",
 )

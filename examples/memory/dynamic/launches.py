@@ -5,14 +5,14 @@
 #     requires: sm_75
 #     timeout_s: 180
 #     sizes:
-#       count: [1024, 3]
+#       count: [512, 3]
 #       rounds: [25, 1]
 #       numbers: [20000, 20]
 #       most_rounds: [500, 500]
 # ---
 
 # %% [markdown]
-# A kernel that does next to nothing, launched 1024 times: by the host, by a CUDA
+# A kernel that does next to nothing, launched 512 times: by the host, by a CUDA
 # graph, and by the GPU in four ways. It counts how often it ran.
 
 # %% setup
@@ -28,7 +28,7 @@ from cudatut.book.memory.dynamic.linked import linked
 from cudatut.book.memory.graphs.calls import call, captured, handle
 from cudatut.book.memory.graphs.ways import as_sent, take
 
-count = 1024  # kernels; 2048 may wait at a time
+count = 512  # kernels, fewer than can wait in a stream
 rounds = 25
 stream = cuda.Stream()
 done = ct.to_device(np.zeros(1, "int32"))
@@ -84,7 +84,7 @@ for name, run in ways.items():
 # %% costs
 costs = take(ways, count, rounds)
 ct.table(
-    "1024 short kernels, per kernel",
+    "512 short kernels, per kernel",
     costs,
     corner="launched by",
     units=dict.fromkeys(("host", "as sent", "behind a gate"), "us"),
@@ -92,8 +92,8 @@ ct.table(
 
 # %% [markdown]
 # A list that gets shorter: in each round every number makes a step of 3 x + 1, and
-# those that are 1 drop out. How large the next launch has to be, only the GPU
-# knows. The host reads it back, or the GPU launches the next round.
+# those that are 1 drop out. Only the GPU knows how large the next launch has to
+# be. The host reads it back, or the GPU launches the next round.
 
 # %% numbers
 numbers = 20000

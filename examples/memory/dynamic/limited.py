@@ -5,22 +5,30 @@ own, whose context nothing has touched.
 """
 
 import json
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.memory.dynamic.linked import linked
+from cudatut.book.memory.dynamic.linked import link, loaded
 
 FILE = "memory/dynamic/launches.cu"
+LINKED = "CUDATUT_BOOK_LINKED"  # where such a process finds it, linked
 PLAIN = "__global__ void plain(int *done) { atomicAdd(done, 1); }"
 
 
 def in_a_process(name: str, *numbers: int) -> dict[str, Any]:
     """What a function below returns. Raises CudatutError where it fails."""
-    child = ct.isolated(
-        f"from {__name__} import run; run({name!r}, {list(numbers)})"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder, "launches.cubin")
+        cubin.write_bytes(link(FILE, ("-rdc=true",)))  # once for all of them
+        child = ct.isolated(
+            f"from {__name__} import run; run({name!r}, {list(numbers)})",
+            env={LINKED: str(cubin)},
+        )
     lines = [one for one in child.stdout.splitlines() if one.startswith("{")]
     if child.returncode or not lines:
         raise ct.CudatutError(f"{name}{numbers}: {child.stderr}")
@@ -29,6 +37,11 @@ def in_a_process(name: str, *numbers: int) -> dict[str, Any]:
 
 def run(name: str, numbers: list[int]) -> None:
     print(json.dumps(globals()[name](*numbers)), flush=True)
+
+
+def _launches(pending: int = 2048) -> Any:
+    """The module of FILE. pending: launches that may wait."""
+    return loaded(Path(os.environ[LINKED]).read_bytes(), pending)
 
 
 def _zeros(n: int) -> Any:
@@ -40,7 +53,7 @@ def pending(limit: int, count: int, ns: int) -> dict[str, Any]:
     """One thread launches `count` kernels of `ns` nanoseconds, in order."""
     import pycuda.driver as cuda
 
-    module = linked(FILE, options=("-rdc=true",), pending=limit)
+    module = _launches(limit)
     done, found = _zeros(1), _zeros(3)
     said = "nothing"
     try:
@@ -67,7 +80,7 @@ def pending(limit: int, count: int, ns: int) -> dict[str, Any]:
 
 def depth(most: int) -> dict[str, Any]:
     """A kernel inside a kernel inside ...: how deep it gets."""
-    module = linked(FILE, options=("-rdc=true",))
+    module = _launches()
     found = _zeros(2)
     module.get_function("deeper")(
         np.int32(1), np.int32(most), found, grid=(1, 1), block=(1, 1, 1)
@@ -79,7 +92,7 @@ def depth(most: int) -> dict[str, Any]:
 
 def tails(most: int) -> dict[str, Any]:
     """A chain of tail launches: how many of them run."""
-    module = linked(FILE, options=("-rdc=true",))
+    module = _launches()
     done = _zeros(1)
     module.get_function("chain")(
         done, np.int32(most), grid=(1, 1), block=(1, 1, 1)
@@ -90,7 +103,7 @@ def tails(most: int) -> dict[str, Any]:
 
 def early() -> dict[str, Any]:
     """What a kernel sees of one that it launched, and what a tail launch."""
-    module = linked(FILE, options=("-rdc=true",))
+    module = _launches()
     x, seen = _zeros(1), _zeros(2)
     module.get_function("early")(x, seen, grid=(1, 1), block=(1, 1, 1))
     ct.synchronize()
@@ -110,7 +123,7 @@ def memory(limit: int) -> dict[str, Any]:
     ct.synchronize()
     before = cuda.mem_get_info()[0]
     if limit:
-        module = linked(FILE, options=("-rdc=true",), pending=limit)
+        module = _launches(limit)
         one, numbers = module.get_function("fan"), [np.int32(1)]
     else:
         module = cuda.module_from_buffer(ct.Kernel(PLAIN, "plain").cubin)

@@ -7,6 +7,7 @@ subdivide = module.get_function("subdivide")
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
     options: for nvcc, -rdc=true among them. pending: launches by the GPU that
     may wait at a time. Raises CudatutError with what nvcc says.
     """
+    return loaded(link(source, tuple(options)), pending)
+
+
+def loaded(cubin: bytes, pending: int) -> Any:
+    """The module of machine code, in a context where so many may wait."""
     import pycuda.driver as cuda
 
     ct.activate()
@@ -28,6 +34,12 @@ def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
     if cuda.Context.get_limit(limit) != pending:
         ct.synchronize()
         cuda.Context.set_limit(limit, pending)
+    return cuda.module_from_buffer(cubin)
+
+
+@cache
+def link(source: str, options: tuple[str, ...]) -> bytes:
+    """Machine code with CUDA's device runtime, made once in a process."""
     nvcc = ct.find_nvcc()
     with tempfile.TemporaryDirectory() as folder:
         cubin, file = Path(folder, "linked.cubin"), Path(folder, "inline.cu")
@@ -45,7 +57,7 @@ def linked(source: str, options: Sequence[str], pending: int = 2048) -> Any:
         )
         if done.returncode:
             raise ct.CudatutError(done.stderr)
-        return cuda.module_from_buffer(cubin.read_bytes())
+        return cubin.read_bytes()
 
 
 # --8<-- [end:linked]

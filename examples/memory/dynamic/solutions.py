@@ -4,6 +4,7 @@
 #     title: {en: "Dynamic parallelism: solutions", zh: "动态并行：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
+#     alone: false
 # ---
 
 # %% [markdown]

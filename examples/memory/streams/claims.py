@@ -273,11 +273,11 @@ with order.watched() as log:
         log.does(f"copy out {i}", name, reads="array", writes="host")
         large.copy_out(streams[i], large.pinned)
 wait()
-found = order.races(log.commands)
+found = {pair[:2] for pair in order.races(log.commands)}
 ct.facts(
     "one buffer in five streams",
     {
-        "works": len(log.works()),
+        "kernels and copies": len(log.works()),
         "pairs without an order": len(found),
         "copies under way at once": order.at_once(log.commands, "copy"),
         "kernels under way at once": order.at_once(log.commands, "kernel"),
