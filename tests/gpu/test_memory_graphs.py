@@ -135,7 +135,7 @@ def test_a_loop_that_never_ends_ends(stream):
     body = calls.add_conditional(graph, [], "WHILE", again)
     changed, rounds = (ct.to_device(np.zeros(1, "int32")) for _ in "ab")
     mix = ct.Kernel("memory/graphs/graphs.cu", "mix")
-    decide = ct.Kernel("memory/graphs/graphs.cu", "decide")
+    decide = ct.Kernel("memory/graphs/conditional.cu", "decide")
     ct.synchronize()
 
     def work():

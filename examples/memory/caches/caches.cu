@@ -83,11 +83,10 @@ __global__ void chase(const long long* first, int warm, int steps,
 // --8<-- [start:each]
 // The cycles of every single load by block `who`. All other blocks keep their
 // SMs busy for a while, so that each block has an SM of its own.
-constexpr int MOST = 8192;
-
 template <int HINT>
 __global__ void time_each(const long long* first, int warm, int steps, int who,
                           unsigned short* __restrict__ cycles) {
+  constexpr int MOST = 8192;
   __shared__ unsigned short spent[MOST];
   if (blockIdx.x != who) {
     const long long start = clock64();

@@ -9,7 +9,7 @@
 #       count: [16384, 64]
 #       finest: [4, 1]
 #       octaves: [[12, 32], [12, 14]]
-#       most_nodes: [4194304, 64]
+#       most_nodes: [2097152, 64]
 #       repeats: [3, 1]
 # ---
 
@@ -78,7 +78,7 @@ from cudatut.book.memory.caches.staircase import (
 )  # fmt: skip
 
 small = Room(1 << 16)
-for n in (1, 2, 33, 500):
+for n in (1, 2, 33, 100):
     places = 16 * ring(n, rng)
     small.link(places)
     walked = [small.walk(PLAIN, 0, k)[2] for k in range(1, n + 1)]
@@ -93,7 +93,7 @@ for n in (1, 2, 33, 500):
 # %% sweep
 octaves = (12, 32)
 finest = 4
-most_nodes = 4194304
+most_nodes = 2097152
 repeats = 3
 l2 = ct.device().l2_bytes
 sizes = [
@@ -109,15 +109,18 @@ def walks(nbytes, hints, shared=0):
     apart = 16 * ct.cdiv(n, most_nodes)  # words; more where it is very large
     n = min(n, most_nodes, large.words.size // apart)
     large.link(apart * ring(n, rng))
-    # A whole round first; but of far too many lines none are there still.
-    warm = n if nbytes <= 4 * l2 else min(n, count)
+    # Three rounds first; but of far too many lines none are there still.
+    warm = 3 * n if nbytes <= 2 * l2 else min(n, count)
+    if nbytes > 2 * l2:
+        ct.flush_l2()  # or those that were linked last are there
     again = repeats if nbytes < l2 / 2 else 1
-    found = []
+    found, start = [], 0
     for hint in hints:
         runs = []
         for _ in range(again):
-            start = int(rng.integers(n))  # no walk meets the lines of the last
             runs.append(large.walk(hint, warm, count, shared, start)[:2])
+            start += warm + count  # the next goes on where this one ended
+            warm = min(3 * n, count)  # L2 is as it was, L1 is empty again
         found.append(np.median(runs, axis=0) / count)
     return found
 

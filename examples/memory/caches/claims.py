@@ -6,7 +6,7 @@
 #     timeout_s: 120
 #     sizes:
 #       count: [16384, 64]
-#       in_caches: [16, 0.001]
+#       in_caches: [8, 0.001]
 #       lines: [8192, 64]
 #       gib_in_all: [8, 0.001]
 #       repeats: [5, 1]
@@ -27,7 +27,7 @@ from cudatut.book.memory.caches.staircase import (
 
 gpu, rng = ct.device(), ct.rng(0)
 count = 16384
-in_caches = 16  # the ring through memory, in L2 caches
+in_caches = 8  # the ring through memory, in L2 caches
 repeats = 5
 
 
@@ -115,7 +115,8 @@ ct.claim(
 gib_in_all = 8
 sms = gpu.sm_count
 slices_kib = {"L1": 64, "L2": 64, "memory": 4096}
-data = ct.to_device(rng.random(sms * slices_kib["memory"] * 128))
+words = sms * slices_kib["memory"] * 256
+data = ct.to_device(rng.integers(0, 1 << 32, words, dtype="uint32"))
 sums, spent = ct.empty((sms, 1024), "uint32"), ct.empty(sms, "int64")
 read = {x: ct.Kernel(SOURCE, f"read_slices<{x}>") for x in (PLAIN, CG)}
 

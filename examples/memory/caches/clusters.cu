@@ -41,12 +41,11 @@ __device__ __forceinline__ uint4 load_four(unsigned at) {
 
 // --8<-- [start:chase]
 // Block 0 walks a ring in the shared memory of block `target` of its cluster.
-constexpr int WORDS = 1024;
-
 template <bool CLUSTERED>
 __global__ void __cluster_dims__(CLUSTER)
     chase_shared(const unsigned* __restrict__ offsets, int steps, int target,
                  long long* __restrict__ out) {
+  constexpr int WORDS = 1024;
   __shared__ unsigned ring[WORDS];  // of each word the place of the next one
   for (int i = threadIdx.x; i < WORDS; i += blockDim.x) ring[i] = offsets[i];
   sync_cluster();
@@ -65,12 +64,11 @@ __global__ void __cluster_dims__(CLUSTER)
 
 // --8<-- [start:read]
 // Each block reads 64 KB of the block `shift` places further, `passes` times.
-constexpr int VECTORS = 4096;
-
 template <bool CLUSTERED>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(1024)
     read_other(int shift, int passes, unsigned* __restrict__ sums,
                long long* __restrict__ spent) {
+  constexpr int VECTORS = 4096;
   extern __shared__ uint4 data[];
   const unsigned rank = rank_in_cluster();
   for (int i = threadIdx.x; i < VECTORS; i += blockDim.x)

@@ -62,12 +62,12 @@ policies = {
 
 def read(data, hint=CG, policy=None, stream=None):
     """All SMs read an array once, each a slice."""
-    vectors = data.nbytes // 16 // sms
+    vectors, words = data.nbytes // 16 // sms, data.view("uint32")
     how = {"grid": sms, "block": 1024, "stream": stream}
     if policy is None:
-        slices[hint](data, vectors, 1, sums, spent, **how)
+        slices[hint](words, vectors, 1, sums, spent, **how)
     else:
-        policies[policy](data, vectors, sums, **how)
+        policies[policy](words, vectors, sums, **how)
 
 
 # %% check

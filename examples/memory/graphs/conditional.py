@@ -114,7 +114,7 @@ ct.check(np.array([host_rounds]), np.array([predicted]), name="rounds")
 # last kernel says whether the body runs again.
 
 # %% while
-decide = ct.Kernel("memory/graphs/graphs.cu", "decide")
+decide = ct.Kernel("memory/graphs/conditional.cu", "decide")
 loop = call("cuGraphCreate", 0)
 again = condition(loop, 1)  # the first round always runs
 body = add_conditional(loop, [], "WHILE", again)
@@ -128,11 +128,12 @@ def body_work():
 
 
 captured(stream, body_work, into=body)
-ready = call("cuGraphInstantiate", loop, 0)
+if not ct.tool.running():  # which would have to follow it into its body
+    ready = call("cuGraphInstantiate", loop, 0)
 
 
 def graph_loop():
-    if ct.tool.running():  # which would have to follow it into its body
+    if ct.tool.running():
         return host_loop()
     call("cuGraphLaunch", ready, handle(stream))
 
@@ -189,7 +190,7 @@ ct.facts(
 # the GPU says when it is asked.
 
 # %% if
-ask = ct.Kernel("memory/graphs/graphs.cu", "ask")
+ask = ct.Kernel("memory/graphs/conditional.cu", "ask")
 mix = ct.Kernel("memory/graphs/graphs.cu", "mix")
 n = 1000
 x = ct.to_device(np.zeros(n, "uint32"))
@@ -210,8 +211,12 @@ def work():
 
 captured(stream, asking, into=choice)
 captured(stream, work, into=add_conditional(choice, nodes, "IF", found))
-if_ready = call("cuGraphInstantiate", choice, 0)
-for value in () if ct.tool.running() else (0, 1, 0):
+values = 0, 1, 0
+if ct.tool.running():  # as above
+    values = ()
+else:
+    if_ready = call("cuGraphInstantiate", choice, 0)
+for value in values:
     x.set(np.zeros(n, "uint32"))
     wanted.set(np.array([value], "int32"))
     ct.synchronize()
