@@ -213,7 +213,7 @@ def threads_of(*flags):
 # %% openmp-claim
 ct.claim(
     id="openmp-through-nvcc",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "the box on compiler settings", "zh": "编译器设置的方框"},
     form="said",
     statement={
@@ -243,7 +243,7 @@ other = int((got[0, 0] * got[3, 0] + got[1, 0] == by_thread).sum())
 # %% global-id-claim
 ct.claim(
     id="global-id-of-opencl",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "the table of indices", "zh": "索引对照表"},
     form="said",
     statement={
