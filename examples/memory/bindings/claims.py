@@ -11,13 +11,16 @@
 # What the slides and the notes say of compilers, given to the compilers.
 
 # %% setup
-import os
 import subprocess
 
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.memory.bindings.building import cuda_include, here
+from cudatut.book.memory.bindings.building import (
+    cuda_include,
+    here,
+    unwatched,
+)
 
 nvcc = ct.find_nvcc()
 include = cuda_include()
@@ -49,7 +52,9 @@ for name, source in (
 
 def works(*command):
     """1 if a compiler takes this, else 0."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=folder, env=unwatched(), capture_output=True, timeout=120
+    )
     made = folder / str(command[-1])  # g++ ignores names that it does not know
     return int(done.returncode == 0 and made.is_file())
 
@@ -135,7 +140,14 @@ def machine_code(*flags):
     """What nvcc makes of the kernel, with what is there for a debugger."""
     out = folder / "code.cubin"
     command = [nvcc, *flags, "-arch=sm_75", "-cubin", "main.cu", "-o", out]
-    subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
+    subprocess.run(
+        command,
+        cwd=folder,
+        env=unwatched(),
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
     return out.read_bytes()
 
 
@@ -191,7 +203,7 @@ ct.claim(
 def threads_of(*flags):
     """Threads of a program that asks for three."""
     works(nvcc, *ct.nvcc_flags(nvcc), *flags, "omp.cu", "-o", "omp")
-    own = {**os.environ, "OMP_NUM_THREADS": "3"}
+    own = {**unwatched(), "OMP_NUM_THREADS": "3"}
     done = subprocess.run(
         [folder / "omp"], env=own, capture_output=True, timeout=60
     )
@@ -201,7 +213,7 @@ def threads_of(*flags):
 # %% openmp-claim
 ct.claim(
     id="openmp-through-nvcc",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "the box on compiler settings", "zh": "编译器设置的方框"},
     form="said",
     statement={
@@ -231,7 +243,7 @@ other = int((got[0, 0] * got[3, 0] + got[1, 0] == by_thread).sum())
 # %% global-id-claim
 ct.claim(
     id="global-id-of-opencl",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "the table of indices", "zh": "索引对照表"},
     form="said",
     statement={

@@ -12,7 +12,6 @@
 # three threads on the host.
 
 # %% program-of-both
-import os
 import re
 import subprocess
 
@@ -22,6 +21,7 @@ from cudatut.book.memory.bindings.building import (
     cuda_include,
     here,
     own_arch,
+    unwatched,
 )
 
 
@@ -30,7 +30,7 @@ def run(program):
     own = {"OMP_NUM_THREADS": "3", "CUDA_CACHE_DISABLE": "1"}
     return subprocess.run(
         [program],
-        env=os.environ | own,
+        env=unwatched() | own,
         capture_output=True,
         text=True,
         timeout=60,
@@ -105,7 +105,9 @@ def accepted(compiler, name, source, *flags):
     folder = here("triple")
     (folder / name).write_text(source)
     command = [compiler, *flags, "-c", name, "-o", "out.o"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=folder, env=unwatched(), capture_output=True, timeout=60
+    )
     return done.returncode == 0
 
 

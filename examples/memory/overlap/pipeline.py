@@ -101,6 +101,7 @@ class Meter:
         self.whole, self.small = pieces(1, *arrays), pieces(many, *arrays)
         self.streams, self.runs = streams, runs
         self.copies = {s: self.stage([s], 0) for s in ("in", "out")}
+        self.copies["both"] = self.both()
 
     def ms(self, chunks, steps, stages=STAGES):
         return median_ms(
@@ -116,23 +117,26 @@ class Meter:
         cost = max((often - once) / (len(self.small) - 1), 1e-4)
         return max(once - cost, 1e-3), cost
 
-    def all(self, steps):
-        """Of every stage, and of both copies at once."""
-        found = {
-            "in": self.copies["in"],
-            "kernel": self.stage(["kernel"], steps),
-            "out": self.copies["out"],
-        }
+    def both(self):
+        """The same of both copies at once."""
         # In chunks: one copy alone at each end, in between one of each kind.
         many = len(self.small)
         ends = sum(ms / many + cost for ms, cost in self.copies.values())
-        turn = (self.ms(self.small, steps, ["in", "out"]) - ends) / (many - 1)
+        turn = (self.ms(self.small, 0, ["in", "out"]) - ends) / (many - 1)
         cost = max(cost for _, cost in self.copies.values())
-        found["both"] = max(many * (turn - cost), 1e-3), cost
-        return found
+        return max(many * (turn - cost), 1e-3), cost
+
+    def all(self, steps):
+        """Of every stage, and of both copies at once."""
+        kernel = self.stage(["kernel"], steps)
+        return {
+            name: self.copies.get(name, kernel) for name in (*STAGES, "both")
+        }
 
     def steps_for(self, ms):
         """Steps with which the kernel takes about so long."""
+        if ct.tool.running():
+            return 5  # its times tell nothing
         few, more = (self.ms(self.whole, s, ["kernel"]) for s in (100, 300))
         each = max((more - few) / 200, 1e-6)
         return min(max(round(100 + (ms - few) / each), 1), 1_000_000)

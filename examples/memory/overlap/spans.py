@@ -7,6 +7,7 @@ import cudatut as ct
 from cudatut.gpu import cupti
 
 _MEMCPY = 1  # CUPTI_ACTIVITY_KIND_MEMCPY
+SLACK_MS = 0.002  # of the notes of copies beside those of kernels
 _COPIES = {1: "in", 2: "out"}  # CUPTI_ACTIVITY_MEMCPY_KIND_HTOD and _DTOH
 
 
@@ -65,7 +66,8 @@ def in_chunks(notes):
 def broken(rows):
     """Chunks of which a stage began before the one before it had ended."""
     return sum(
-        row["kernel"][0] < row["in"][1] or row["out"][0] < row["kernel"][1]
+        row["kernel"][0] < row["in"][1] - SLACK_MS
+        or row["out"][0] < row["kernel"][1] - SLACK_MS
         for row in rows
     )
 

@@ -5,7 +5,7 @@
 #     requires: sm_75
 #     timeout_s: 120
 #     sizes:
-#       n: [268_435_456, 65_536]
+#       n: [67_108_864, 65_536]
 #       runs: [3, 1]
 # ---
 
@@ -31,7 +31,7 @@ from cudatut.book.memory.overlap.pipeline import (
 )
 from cudatut.book.memory.overlap.spans import broken, busy, spans
 
-n = 1 << 28
+n = 1 << 26
 runs = 3
 x, y = (cuda.pagelocked_empty(n, "uint32") for _ in range(2))
 x[:] = ct.rng(0).integers(0, 1 << 32, n, dtype="uint32")
