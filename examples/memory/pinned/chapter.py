@@ -8,7 +8,7 @@
 #       n: [67_108_864, 65_536]
 #       rounds: [15, 1]
 #       in_a_row: [40, 2]
-#       megabytes: [[64, 256, 1024], [1]]
+#       megabytes: [[64, 128, 256], [1]]
 #       exponents: [[10, 12, 14, 16, 18, 20, 22, 24, 26, 28], [10, 12]]
 # ---
 
@@ -93,7 +93,7 @@ with pinned_in_place(in_place):
 # %% by-kind
 import random
 
-part = n // 16  # for the processor: reading uncached memory takes long
+part = n // 16  # to read: from uncached memory it takes long
 spare = np.ones(part, "float32")
 
 
@@ -110,7 +110,7 @@ def uses(host):
     return {
         "to the GPU": (lambda: ways["to the GPU"](host), 4 * n),
         "to the host": (lambda: ways["to the host"](host), 4 * n),
-        "host writes": (lambda: np.copyto(host[:part], spare), 4 * part),
+        "host writes": (lambda: np.copyto(host, x), 4 * n),
         "host reads": (lambda: np.copyto(spare, host[:part]), 4 * part),
     }
 
@@ -278,7 +278,7 @@ for name in ("pageable", "pinned"):
             target = on_gpu[: 2**e // 4]
             run = some_bytes(way, host, target)
             run()
-            us = [until_done(run) for _ in range(2 * rounds + 1)]
+            us = [until_done(run) for _ in range(rounds)]
             took[name, way].append(float(np.median(us)))
         lines[f"{name}, {way}"] = [
             (2**e / 1e6, 2**e / us / 1e3)
@@ -316,7 +316,7 @@ ct.facts(
 # %% pinning
 from cudatut.book.memory.pinned.in_place import pin, unpin
 
-megabytes = (64, 256, 1024)
+megabytes = (64, 128, 256)
 costs = {}
 for size in megabytes:
     count, samples = size * 2**18, []
@@ -354,7 +354,7 @@ ct.table(
 )
 
 # %% break-even
-largest_ms = costs[f"{megabytes[-1]} MiB"]["allocate pinned"]
+largest_ms = costs[f"{megabytes[-1]} MiB"]["pin in place"]
 pin_us = 1e3 * largest_ms / (megabytes[-1] * 2**20 / 1e6)  # of each MB
 copy_us = {
     name: took[name, "to the GPU"][-1] / (2 ** exponents[-1] / 1e6)
