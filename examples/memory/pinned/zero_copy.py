@@ -6,7 +6,7 @@
 #     timeout_s: 180
 #     sizes:
 #       n: [67_108_864, 65_536]
-#       rounds: [15, 1]
+#       rounds: [9, 1]
 #       exponents: [[6, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28], [6, 10]]
 #       passes: [[1, 2, 4, 8], [1, 2]]
 #       shares: [[4096, 1024, 256, 64, 16, 4, 2, 1], [64, 16]]
@@ -28,7 +28,7 @@ from cudatut.book.rivals.torch_rival import rival
 import cudatut as ct
 
 n = 67_108_864  # floats: 268 MB
-rounds = 15
+rounds = 9
 FILE = "memory/pinned/pinned.cu"
 copy = ct.Kernel(FILE, "copy")
 x = ct.rng(0).random(n, dtype="float32")
