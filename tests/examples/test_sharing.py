@@ -153,4 +153,37 @@ def test_a_process_that_fails_says_why(monkeypatch):
     (one,) = clients.together([clients.Job("count")])
     assert one == clients.Outcome([], "no GPU for me")
     with pytest.raises(clients.WorkerError, match="no GPU for me"):
-        clients.took_ms([clients.Job("count")])
+        clients.took_ms({"one": [clients.Job("count")]})
+
+
+WORKS = """
+import sys, time
+from cudatut.book.memory.sharing import clients
+
+class Work:
+    sms = 4
+    def __init__(self, job):
+        self.job = job
+    def launch(self, amount, launches):
+        time.sleep(1e-3 * amount * launches)
+    def wait(self, give_up):
+        pass
+    def found(self):
+        return {"kernel": self.job.kernel}
+
+clients._Work = Work
+raise SystemExit(clients.main(sys.argv[1]))
+"""
+
+
+def test_plans_follow_each_other_in_the_same_processes(monkeypatch):
+    monkeypatch.setattr(clients, "COMMAND", (sys.executable, "-c", WORKS))
+    short, long = clients.Job("short", amount=10), clients.Job("long", amount=40, launches=2)
+    one, other = clients.together([short], [long, short], rounds=2)
+    assert [turn["kernel"] for turn in one.rounds] == ["short", "short", "long", "long"]
+    assert [turn.get("kernel") for turn in other.rounds] == [None, None, "short", "short"]
+    took = clients.took_ms({"alone": [short], "two": [short, long]}, rounds=2)
+    assert {name: len(times) for name, times in took.items()} == {"alone": 2, "two": 2}
+    assert all(10 <= ms < 79 for ms in took["alone"]) and all(ms >= 80 for ms in took["two"])
+    with pytest.raises(clients.WorkerError, match="error in it"):
+        clients.without_error(clients.Outcome([], "error in it"))

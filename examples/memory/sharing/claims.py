@@ -6,7 +6,7 @@
 #     timeout_s: 240
 #     sizes:
 #       ms: [50, 1]
-#       rounds: [5, 1]
+#       rounds: [3, 1]
 #       stay: [20, 0.1]
 # ---
 
@@ -18,12 +18,15 @@
 # %% threads
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut.book.memory.sharing.clients import Job, calibrated, took_ms
+from cudatut.book.memory.sharing.clients import (
+    Job, WorkerError, calibrated, took_ms,
+)  # fmt: skip
 from cudatut.book.memory.sharing.daemon import Refused, serving
 
 FILE = "memory/sharing/sharing.cu"
@@ -99,20 +102,25 @@ ct.claim(
 
 # %% room
 ms = 50  # of a kernel
-rounds = 5
+rounds = 3
 steps, _ = calibrated(ms)
+plans = {}
+for share, blocks in {"a quarter": sms // 4, "all": sms}.items():
+    job = Job("count", blocks, steps)
+    plans[f"{share}, one stream"] = [replace(job, launches=2)]
+    plans[f"{share}, two streams"] = [replace(job, streams=2)]
+small = Job("count", sms // 4, steps)
+plans |= {"processes": [small, small], "processes again": [small, small]}
+took = {
+    name: float(np.median(times))
+    for name, times in took_ms(plans, rounds).items()
+}
 
 
-def gain(blocks):
+def gain(share):
     """Time of two kernels in one stream over that in two streams."""
-    row = Job("count", blocks, steps, launches=2)
-    side = Job("count", blocks, steps, streams=2)
-    return float(np.median(took_ms([row], rounds))) / float(
-        np.median(took_ms([side], rounds))
-    )
+    return took[f"{share}, one stream"] / took[f"{share}, two streams"]
 
-
-quarter, full = gain(sms // 4), gain(sms)
 
 # %% room-for-both
 ct.claim(
@@ -129,12 +137,12 @@ ct.claim(
         "两个流里的用时。",
     },
     expected=2,
-    measured=quarter,
+    measured=gain("a quarter"),
     unit="×",
     rule="gain",
     control=(
         {"en": "two that fill all SMs", "zh": "两个都占满所有 SM"},
-        full,
+        gain("all"),
     ),
 )
 
@@ -143,16 +151,13 @@ ct.claim(
 # one. The same two kernels from two processes, beside two streams of one.
 
 # %% one-process
-small = Job("count", sms // 4, steps)
-turns = float(np.median(took_ms([small, small], rounds)))
-streams_ms = float(
-    np.median(took_ms([Job("count", sms // 4, steps, streams=2)], rounds))
-)
+turns, streams_ms = took["processes"], took["a quarter, two streams"]
 served, refused = turns, ""
 try:
     with serving() as daemon:
-        served = float(np.median(took_ms([small] * 2, rounds, daemon.env)))
-except Refused as error:
+        times = took_ms({"MPS": [small, small]}, rounds, daemon.env)
+    served = float(np.median(times["MPS"]))
+except (Refused, WorkerError) as error:
     refused = str(error)
 
 # %% mps-as-one-process
@@ -175,8 +180,8 @@ ct.claim(
     unit="×",
     rule="gain",
     control=(
-        {"en": "without MPS beside itself", "zh": "不用 MPS，与自己相比"},
-        float(np.median(took_ms([small, small], rounds))) / turns,
+        {"en": "without MPS, measured twice", "zh": "都不用 MPS，测两次"},
+        turns / took["processes again"],
     ),
     depends={
         "en": "whether the machine allows MPS; this one does not",

@@ -2,9 +2,9 @@
 
     steps, sms = calibrated(50)          # so many steps take 50 ms; the SMs
     job = Job("count", blocks=sms // 4, amount=steps)
-    took_ms([job, job])                  # two processes, each with this job
+    took_ms({"alone": [job], "two": [job, job]})  # one process, and two
 
-All begin at the same moment, in each round anew. The process that asks does not
+All of a plan begin at the same moment, in each round anew. The process that asks does not
 use the GPU itself. Every wait has a limit, and no process is left.
 """
 
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import cudatut as ct
 from cudatut.gpu.device import installed_driver
 
 FILE, BLOCK = "memory/sharing/sharing.cu", 1024
+COMMAND = sys.executable, "-m", __name__  # of a process that works
 A, C, M = 1664525, 1013904223, 2**32  # a step: v * A + C, modulo M
 
 
@@ -45,7 +47,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: what each round gave, or the error."""
+    """What became of a process: what each of its rounds gave, or the error."""
 
     rounds: list[dict[str, Any]]
     error: str = ""
@@ -60,12 +62,13 @@ class WorkerError(ct.CudatutError):
 
 # --8<-- [start:together]
 def together(
-    jobs: Sequence[Job],
+    *plans: Sequence[Job],
     rounds: int = 1,
     env: dict[str, str] | None = None,
     limit_s: float = 60,
 ) -> list[Outcome]:
-    """Run each job in a process of its own. env: variables added to theirs.
+    """Run each job of a plan in a process of its own, `rounds` times; then the
+    next plan, in the same processes. env: variables added to theirs.
 
     Raises WorkerError when they are not done in time; none is left then.
     """
@@ -74,9 +77,9 @@ def together(
     started: list[subprocess.Popen[str]] = []
     with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
         try:
-            for k, job in enumerate(jobs):
-                started.append(_start(job, folder, k, rounds, env, limit_s))
-            for number in range(rounds):
+            for k, jobs in enumerate(zip_longest(*plans)):
+                started.append(_start(jobs, folder, k, rounds, env, limit_s))
+            for number in range(len(plans) * rounds):
                 _wait_until_ready(started, folder, number, give_up)
                 _write(folder, f"go-{number}", f"{time.monotonic() + 0.02}")
             left_s = give_up - time.monotonic()
@@ -90,23 +93,31 @@ def together(
 # --8<-- [end:together]
 
 
+def without_error(outcome: Outcome) -> list[dict[str, Any]]:
+    """Its rounds. Raises WorkerError with its error, if there is one."""
+    if outcome.error:
+        raise WorkerError(outcome.error)
+    return outcome.rounds
+
+
 def took_ms(
-    jobs: Sequence[Job],
+    plans: dict[str, Sequence[Job]],
     rounds: int = 5,
     env: dict[str, str] | None = None,
     limit_s: float = 60,
-) -> list[float]:
-    """Milliseconds from the common beginning until the last process is done,
-    by round; a first round is not counted. Raises WorkerError.
+) -> dict[str, list[float]]:
+    """Of each plan: milliseconds from the common beginning until the last
+    process is done, by round; a first round is not counted. Raises WorkerError.
     """
-    outcomes = together(jobs, 1 + rounds, env, limit_s)
-    for one in outcomes:
-        if one.error:
-            raise WorkerError(one.error)
-    return [
-        max(one["ms"] for one in same)
-        for same in list(zip(*(one.rounds for one in outcomes)))[1:]
-    ]
+    outcomes = together(
+        *plans.values(), rounds=1 + rounds, env=env, limit_s=limit_s
+    )
+    by_round = zip(*map(without_error, outcomes), strict=True)
+    last = [max(one["ms"] for one in same) for same in by_round]
+    return {
+        name: last[k * (1 + rounds) :][1 : 1 + rounds]
+        for k, name in enumerate(plans)
+    }
 
 
 def calibrated(
@@ -115,19 +126,20 @@ def calibrated(
     """After how many steps `count` has taken so long, with a block on each of
     some SMs; and how many SMs there are.
     """
-    jobs = [Job("count", blocks=8, amount=tried)]
-    (outcome,) = together(jobs, rounds=3, env=env)
-    if outcome.error:
-        raise WorkerError(outcome.error)
-    took = min(one["ms"] for one in outcome.rounds)
-    return max(int(tried * ms / took), 1), outcome.rounds[0]["sms"]
+    plan = [Job("count", blocks=8, amount=tried)]
+    (outcome,) = together(plan, rounds=3, env=env)
+    rounds = without_error(outcome)
+    took = min(one["ms"] for one in rounds)
+    return max(int(tried * ms / took), 1), rounds[0]["sms"]
 
 
-def _start(job, folder, k, rounds, env, limit_s):
+def _start(jobs, folder, k, rounds, env, limit_s):
+    """jobs: one of each plan; None where this process has nothing to do."""
     path = ct.tool.environment()["PYTHONPATH"]
-    told = json.dumps([asdict(job), folder, k, rounds, limit_s])
+    told = [job and asdict(job) for job in jobs]
+    told = json.dumps([told, folder, k, rounds, limit_s])
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, told],
+        [*COMMAND, told],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -253,12 +265,14 @@ class _Work:
         return {}
 
 
-def _take_part(job, folder, k, rounds, limit_s) -> list[dict[str, Any]]:
+def _take_part(jobs, folder, k, rounds, limit_s) -> list[dict[str, Any]]:
     give_up = time.monotonic() + limit_s
-    work = _Work(job)
-    work.wait(give_up)
-    answers = []
-    for number in range(rounds):
+    works = [job and _Work(job) for job in jobs]
+    for work in filter(None, works):
+        work.wait(give_up)
+    turns = [work for work in works for _ in range(rounds)]
+    answers: list[dict[str, Any]] = []
+    for number, work in enumerate(turns):
         _write(folder, f"ready-{number}-{k}")
         go = Path(folder, f"go-{number}")
         while not go.exists():
@@ -266,9 +280,12 @@ def _take_part(job, folder, k, rounds, limit_s) -> list[dict[str, Any]]:
                 raise TimeoutError("nobody said that it may begin")
             time.sleep(0.001)
         begin = float(go.read_text(encoding="utf-8"))
+        if work is None:
+            answers.append({"ms": 0.0})
+            continue
         while time.monotonic() < begin:
             pass
-        work.launch(job.amount, job.launches)
+        work.launch(work.job.amount, work.job.launches)
         work.wait(give_up)
         ms = 1e3 * (time.monotonic() - begin)
         answers.append({"ms": ms, "sms": work.sms, **work.found()})
@@ -286,9 +303,10 @@ def _kept() -> str:
 
 def main(told: str) -> int:
     """The process that works: it says what it found, or the error."""
-    job, folder, k, rounds, limit_s = json.loads(told)
+    jobs, folder, k, rounds, limit_s = json.loads(told)
     try:
-        found = _take_part(Job(**job), folder, k, rounds, limit_s)
+        jobs = [job and Job(**job) for job in jobs]
+        found = _take_part(jobs, folder, k, rounds, limit_s)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         if not isinstance(error, TimeoutError):  # or this would wait, too

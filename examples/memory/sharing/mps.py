@@ -3,37 +3,69 @@
 #   cudatut:
 #     title: {en: "Sharing one GPU: MPS", zh: "共享一块 GPU：MPS"}
 #     requires: sm_75
-#     timeout_s: 420
+#     timeout_s: 300
 #     sizes:
 #       ms: [50, 1]
-#       rounds: [5, 1]
-#       launches: [3, 1]
-#       counts: [[2, 4], [2]]
-#       portions: [[25, 50, 100], [100]]
+#       rounds: [3, 1]
+#       portions: [[25, 50], [50]]
 # ---
 
 # %% [markdown]
-# Two and four processes with counted work, that fills a quarter, a half and all
-# of the GPU: by turns, and as clients of an MPS daemon. First the daemon.
+# Two and four processes with counted work, that fills a quarter, a half or all
+# of the GPU: by turns, and as clients of an MPS daemon.
 
-# %% served
-from contextlib import ExitStack
-
+# %% plans
 import numpy as np
 
 import cudatut as ct
 from cudatut.book.memory.sharing.clients import (
-    Job, WorkerError, calibrated, together, took_ms,
+    Job, WorkerError, calibrated, together, took_ms, without_error,
 )  # fmt: skip
 from cudatut.book.memory.sharing.daemon import Refused, serving
 
 ms = 50  # of a kernel
-launches = 3
-rounds = 5
-counts = (2, 4)
+rounds = 3
 steps, sms = calibrated(ms)
+shares = {"a quarter": sms // 4, "a half": sms // 2, "all": sms}  # in blocks
+jobs = {name: Job("count", blocks, steps) for name, blocks in shares.items()}
+wanted = ((2, "a quarter"), (4, "a quarter"), (4, "a half"), (2, "all"))
+alone = {name: [job] for name, job in jobs.items()}
+shared = {
+    f"{processes} processes, {name}": [jobs[name]] * processes
+    for processes, name in wanted
+}
+portions = (25, 50)  # per cent
 
 
+def medians(plans, env=None):
+    """Milliseconds of each plan."""
+    times = took_ms(plans, rounds, env)
+    return {name: float(np.median(some)) for name, some in times.items()}
+
+
+def neighbor(env=None):
+    """Whether a process failed, and what the one that worked says."""
+    work = Job("count", sms // 4, steps, launches=5)
+    pair = [work, Job("stray", amount=2)]
+    try:
+        one, other = together(pair, env=env, limit_s=20)
+    except WorkerError as error:  # it waits for a GPU that gives no answer
+        return True, f"`{error}`"
+    return bool(
+        other.error
+    ), f"`{one.error}`" if one.error else "all steps made"
+
+
+# %% turns
+turns = medians(alone | shared)
+
+# %% [markdown]
+# The same with a daemon, which ends with the block. Then a limit for a client: a
+# part of the SMs. Last a fault: one process works for a while, the other one
+# writes to address 0. Where the machine refuses MPS, it says why.
+
+
+# %% served
 def serves(daemon):
     """Raises Refused if a process that should be its client is none."""
     try:
@@ -44,117 +76,68 @@ def serves(daemon):
         raise Refused("the process ran without MPS: no server was started")
 
 
+served, limited, both_clients, refused = {}, {}, "-", ""
+full = [jobs["all"]]
+where = Job("where", 4 * sms, 100_000)
 try:
     with serving() as daemon:
         serves(daemon)
-    refused = ""
+        served = medians(shared, daemon.env)
+        for portion in portions:
+            env = daemon.env | {
+                "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{portion}"
+            }
+            (process,) = together(full, [where], rounds=1 + rounds, env=env)
+            first, *some = without_error(process)
+            took = np.median([turn["ms"] for turn in some[:rounds]])
+            limited[portion] = float(took), some[-1]
+        _, both_clients = neighbor(daemon.env)
 except Refused as error:
     refused = " ".join(f"{error}".replace("`", "'").split())[:200]
-answer = f"no: `{refused}`" if refused else "yes"
-ct.facts("MPS on this machine", {"it serves": answer})
 
-# %% [markdown]
-# Each measurement has a daemon of its own, which ends with it. Without MPS here,
-# these columns stay empty.
-
-
-# %% measured
-def measured(job, processes, mps):
-    """Milliseconds by round; None where this machine refuses MPS."""
-    if mps and refused:
-        return None
-    with ExitStack() as stack:
-        env = stack.enter_context(serving()).env if mps else None
-        return took_ms([job] * processes, rounds, env)
-
-
-def side_by_side(processes, share):
-    """In times of one alone: the GPU has room for 1 / share of them."""
-    return max(1, processes * share)
-
-
-rows, spreads = {}, []
-for name, share in (("a quarter", 1 / 4), ("a half", 1 / 2), ("all", 1)):
-    job = Job("count", int(sms * share), steps, launches)
-    alone = np.median(took_ms([job], rounds))
-    for processes in counts:
-        turns = measured(job, processes, mps=False)
-        mps = measured(job, processes, mps=True)
-        spreads += [np.ptp(one) / np.median(one) for one in (turns, mps) if one]
-        rows[f"{processes} processes, {name}"] = {
-            "by turns, predicted": processes,
-            "by turns": float(np.median(turns) / alone),
-            "MPS, predicted": side_by_side(processes, int(sms * share) / sms),
-            "MPS": float(np.median(mps) / alone) if mps else None,
-        }
-
-# %% measured-table
-ct.table("processes that share, in times of one alone", rows, corner="share")
+# %% answer
+reason = {"because": f"`{refused}`"} if refused else {}
 ct.facts(
-    "how far the rounds lie apart",
-    {"most minus least, at worst": (100 * float(max(spreads)), "%")},
+    "MPS on this machine",
+    {"it serves": "no" if refused else "yes", **reason},
 )
 
-# %% [markdown]
-# A limit for each client: a part of the SMs. With a job that fills the GPU, the
-# time is expected to grow as the part shrinks.
-
-# %% portions
-portions = (25, 50, 100)  # per cent
-portioned = {}
-full = Job("count", sms, steps, launches)
-where = Job("where", 4 * sms, 100_000)
-alone = np.median(took_ms([full], rounds))
-for portion in portions:
-    row = {
-        "SMs, told": None,
-        "SMs, used": None,
-        "time, predicted": 100 / portion,
-        "time": None,
+# %% measured-table
+rows = {}
+for (processes, name), plan in zip(wanted, shared, strict=True):
+    mps = served.get(plan)
+    rows[plan] = {
+        "by turns, predicted": processes,
+        "by turns": turns[plan] / turns[name],
+        "MPS, predicted": max(1, processes * shares[name] / sms),
+        "MPS": mps / turns[name] if mps else None,
     }
-    if not refused:
-        with serving() as daemon:
-            limit = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{portion}"}
-            env = daemon.env | limit
-            row["time"] = float(np.median(took_ms([full], rounds, env)) / alone)
-            (found,) = together([where], env=env)
-            row["SMs, told"] = found.rounds[0]["sms"]
-            row["SMs, used"] = len(found.rounds[0]["where"])
-    portioned[f"{portion} %"] = row
+ct.table("processes that share, in times of one alone", rows, corner="share")
 
 # %% portions-table
-ct.table("a client with a part of the threads", portioned, corner="part")
+rows = {}
+for portion in portions:
+    took, found = limited.get(portion, (None, {}))
+    rows[f"{portion} %"] = {
+        "SMs, told": found.get("sms"),
+        "SMs, used": len(found["where"]) if found else None,
+        "time, predicted": 100 / portion,
+        "time": took / turns["all"] if took else None,
+    }
+ct.table("a client with a part of the threads", rows, corner="part")
 
 # %% [markdown]
-# What does a fault of one process do to its neighbor? One works for a while, the
-# other writes to address 0. Without MPS, and as clients of one daemon.
-
-
-# %% fault
-def neighbor(env=None):
-    """What the working process says while the other one fails."""
-    work = Job("count", sms // 4, steps, launches=5)
-    outcomes = together([work, Job("stray", amount=2)], env=env)
-    failed = bool(outcomes[1].error)
-    error = outcomes[0].error
-    return failed, f"`{error}`" if error else "all steps made"
-
-
-if ct.tool.running():
-    failed, without, shared = True, "-", "-"  # a fault would be a finding
-else:
-    failed, without = neighbor()
-    shared = "-"
-    if not refused:
-        with serving() as daemon:
-            _, shared = neighbor(daemon.env)
+# And the same fault without MPS.
 
 # %% fault-facts
+failed, without = True, "-"
+if not ct.tool.running():  # to a tool the fault would be a finding
+    failed, without = neighbor()
 ct.facts(
     "beside a process that fails",
     {
-        "the other one failed": failed,
+        "the other one failed": "yes" if failed else "no",
         "its neighbor, without MPS": without,
-        "its neighbor, both clients": shared,
+        "its neighbor, both clients": both_clients,
     },
 )
