@@ -60,7 +60,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--costs",
         action="store_true",
-        help="say at the end which files, and which chapters, cost the most processor seconds",
+        help="say at the end which files, chapters and tests cost the most processor seconds",
     )
     parser.addoption(
         "--all-architectures",

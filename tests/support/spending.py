@@ -1,7 +1,7 @@
 """What a run of the tests costs in processor seconds, which other work on the machine disturbs less than its duration.
 
 Every run ends with a line that says the sum, and what the tests cost that carry a chapter in their name: one more chapter shall add at
-most CHAPTER seconds. `--costs` adds the files and the chapters that cost most.
+most CHAPTER seconds. `--costs` adds the files, the chapters and the tests that cost most; the first test of a process has what collecting all of them costs.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 CHAPTER = 3.0  # seconds
-MOST = 12  # files and chapters that --costs shows
+MOST = 12  # files and chapters that --costs shows, and five times as many tests
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -79,7 +79,7 @@ def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
         f"{sum(tests.values()):.0f} processor seconds; {mean:.1f} for each of {len(of_chapters)} chapters{over}"
     ]
     if every:
-        for counted in (files, of_chapters):
-            costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:MOST]
+        for counted, most in ((files, MOST), (of_chapters, MOST), (tests, 5 * MOST)):
+            costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:most]
             lines += [f"{seconds:8.1f} s  {name}" for name, seconds in costly]
     return lines
