@@ -48,7 +48,7 @@ __device__ __forceinline__ void arrive(Barrier* barrier) {
       : "memory");
 }
 
-// One arrival that also announces bytes, which the TMA or st.async brings.
+// One arrival that also announces bytes, which the TMA brings.
 //
 // PTX ISA: mbarrier.arrive
 __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
