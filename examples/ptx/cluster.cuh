@@ -1,5 +1,5 @@
-// Blocks of a cluster: they run at the same time in one part of the GPU (a GPC),
-// and reach each other's shared memory.
+// Blocks of a cluster: they run at the same time on neighboring SMs, and reach
+// each other's shared memory.
 //
 //   rank_in_cluster           this block's number in its cluster
 //   arrive, wait_for_cluster  the halves of a barrier of the whole cluster
