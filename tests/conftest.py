@@ -6,6 +6,7 @@ many and independent, so they are spread over all processes (`make test` uses --
 
 import base64
 import fcntl
+import gc
 import hashlib
 import json
 import os
@@ -80,6 +81,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Collecting makes some hundred thousand objects that all stay; looking through them for garbage takes a fifth of its time.
+    gc.disable()
     if config.option.traces is None:
         config.option.traces = 10_000 if config.option.full else 200
     config.pluginmanager.register(spending.Costs(config.option.costs))
@@ -109,6 +112,11 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if place(item) <= len(FIRST) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_report_collectionfinish(config):
