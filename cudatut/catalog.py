@@ -93,8 +93,7 @@ class Example:
 
     def sources(self) -> list[str]:
         """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted."""
-        root = paths.examples_dir()
-        return sorted(relative(path, root) for path in with_includes(self.path))
+        return sources_of([self])[self.name]
 
 
 @dataclass(frozen=True)
@@ -453,16 +452,26 @@ def _yaml(text: str, shown: str) -> object:
         ) from error
 
 
-def with_includes(path: Path) -> list[Path]:
+def sources_of(some: Iterable[Example]) -> dict[str, list[str]]:
+    """By the names of examples what `Example.sources` gives; of many at once, each file is read once."""
+    root, mentioned = paths.examples_dir(), cache(_mentioned)
+    return {
+        one.name: sorted(relative(path, root) for path in with_includes(one.path, mentioned))
+        for one in some
+    }
+
+
+def with_includes(path: Path, mentioned: Callable[[Path], list[Path]] | None = None) -> list[Path]:
     """A file and those among the examples that its text leads to, directly or not, sorted.
 
     A kernel file leads to the headers that it includes; a .py also to kernel files, modules and examples that it names.
+    mentioned: what a file leads to directly, for who has read some already.
     """
     seen, todo = set(), [path]
     while todo:
         if (path := todo.pop()) not in seen:
             seen.add(path)
-            todo += _mentioned(path)
+            todo += (mentioned or _mentioned)(path)
     return sorted(seen)
 
 

@@ -6,7 +6,9 @@ many and independent, so they are spread over all processes (`make test` uses --
 
 import base64
 import fcntl
+import gc
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -46,6 +48,7 @@ FIRST = (
     "tests/cudatut/record/test_recorder.py",
     "tests/site/test_plugin.py",
 )
+NEIGHBORS = 8  # so many short tests go to one process together
 # Each test of these has processes of its own.
 SPREAD = ("/tests/gpu/test_programs.py", "/tests/gpu/test_exercises.py")
 LEFT_OUT = pytest.StashKey()  # how many tests --full would add, and how many run
@@ -60,7 +63,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--costs",
         action="store_true",
-        help="say at the end which files, and which chapters, cost the most processor seconds",
+        help="say at the end which files, chapters and tests cost the most processor seconds",
     )
     parser.addoption(
         "--all-architectures",
@@ -80,6 +83,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Collecting makes some hundred thousand objects that all stay; looking through them for garbage takes a fifth of its time.
+    gc.disable()
     if config.option.traces is None:
         config.option.traces = 10_000 if config.option.full else 200
     config.pluginmanager.register(spending.Costs(config.option.costs))
@@ -106,9 +111,19 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)
+    short = itertools.count()
     for item in items:
-        if place(item) <= len(FIRST) and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+        group = item.path.relative_to(ROOT).as_posix()
+        if place(item) > len(FIRST):
+            # One group for each would have pytest-xdist compare thousands of them after each test.
+            group = None if item.path.as_posix().endswith(SPREAD) else next(short) // NEIGHBORS
+        if group is not None and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(str(group)))
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_report_collectionfinish(config):

@@ -43,6 +43,8 @@ PROGRAMS = (
 )  # fmt: skip
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S* )+")
+# How a command in backticks begins, in a module's text; a module without one has none, and need not be parsed.
+_BEGUN = re.compile(rf"`(?:[A-Z_]+=\S* )*(?:{'|'.join(PROGRAMS)})\b")
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------------
@@ -86,6 +88,8 @@ def in_markdown(text: str, in_repository: bool) -> list[str]:
 
 def in_python(text: str) -> list[str]:
     """Commands in backticks in the messages of a module; docstrings speak to who reads the source."""
+    if not _BEGUN.search(text):
+        return []
     tree = ast.parse(text)
     docstrings = {
         id(node.body[0].value)

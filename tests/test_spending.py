@@ -46,6 +46,7 @@ def test_the_sums_are_said():
         "s",
         "start/errors",
     ]
+    assert more[4].split() == ["6.0", "s", "b.py::w"]
     assert spending.said({}, KNOWN, every=True) == []
 
 

@@ -70,6 +70,13 @@ def test_what_takes_long_runs_in_ci():
     run, left = thinned(everything, names)
     assert run == [*plain, many[0], many[4]] and left == [*long, *many[1:4]]
     assert thinned(everything, {"b.py::long[1]": 0})[1] == [long[1]]
+    for name in (
+        "a.py::typed[pip install 'x @ git+y']",
+        "a.py::typed",
+    ):  # an @ begins no group there
+        for group in ("", "@a.py"):
+            typed = Case(f"a.py::typed[pip install 'x @ git+y']{group}", {}, None)
+            assert thinned([typed], {name: 0}) == ([], [typed])
 
 
 def test_what_is_named_is_there():

@@ -87,8 +87,10 @@ def sources(more: Iterable[Path] = ()) -> list[Source]:
     """All of them, each once: .cu files (those of the examples and `more`), and strings in the .py of examples."""
     root = paths.examples_dir()
     claims: dict[Path, list[str]] = {}
-    for example in catalog.examples(drafts=True):
-        for name in example.sources():
+    examples = catalog.examples(drafts=True)
+    made_of = catalog.sources_of(examples)
+    for example in examples:
+        for name in made_of[example.name]:
             claims.setdefault(root / name, []).append(example.requires)
     order = partial(sorted, key=lambda arch: (len(arch), arch))
     found: list[Source] = []

@@ -26,11 +26,16 @@ CHAPTERS = [
 # --- language --------------------------------------------------------------------------------------
 
 
-def switch(page):
-    here = urlsplit(page.url).path
+def follow(link):
+    """Click a link that leads to another page, and wait until that page is there."""
+    page, here = link.page, urlsplit(link.page.url).path
     # Not any navigation: what is scrolled to becomes the address's anchor, which counts as one.
     with page.expect_navigation(url=lambda url: urlsplit(url).path != here):
-        page.click(".ct-language")
+        link.click()
+
+
+def switch(page):
+    follow(page.locator(".ct-language"))
 
 
 @pytest.mark.parametrize("path", ["", "glossary/", "api/", "examples/"])
@@ -147,7 +152,7 @@ def test_the_link_of_a_fold_is_its_address_and_does_not_close_it(open_page, site
     page = open_page("start/errors/")
     link = page.locator("summary#sanitizer-deeper > a.headerlink")
     link.click()
-    assert page.url == f"{site_url}start/errors/#sanitizer-deeper"
+    page.wait_for_url(f"{site_url}start/errors/#sanitizer-deeper")
     assert page.evaluate(OPEN) == ["sanitizer-deeper"]
 
 
@@ -590,7 +595,7 @@ def test_a_sentence_that_the_chosen_gpu_contradicts_says_so(open_page):
 def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang):
     page = open_page(f"{LANGS[lang]}{BOTH}", java_script_enabled=False)
     choose(page)
-    page.locator(f"{CHART} .ct-deferred a:visible").first.click()
+    follow(page.locator(f"{CHART} .ct-deferred a:visible").first)
     assert page.url.partition("#")[0].endswith(f"{BOTH}{FOLDER}/")
     assert page.locator(page.url[page.url.index("#") :]).count() == 1
     assert SHORT in page.inner_text("article h1")
@@ -599,7 +604,7 @@ def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang)
     assert all(SHORT in one for one in page.locator("article figcaption").all_inner_texts())
     # Where they were measured, and the way back.
     assert page.locator(".ct-certificate").count() == 1
-    page.locator("article h1 + p a").click()
+    follow(page.locator("article h1 + p a"))
     assert page.url.endswith(BOTH)
 
 

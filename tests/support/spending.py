@@ -1,19 +1,21 @@
 """What a run of the tests costs in processor seconds, which other work on the machine disturbs less than its duration.
 
 Every run ends with a line that says the sum, and what the tests cost that carry a chapter in their name: one more chapter shall add at
-most CHAPTER seconds. `--costs` adds the files and the chapters that cost most.
+most CHAPTER seconds. `--costs` adds the files, the chapters and the tests that cost most; the first test of a process has what collecting all of them costs.
 """
 
 import os
 import re
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
 CHAPTER = 3.0  # seconds
-MOST = 12  # files and chapters that --costs shows
+MOST = 12  # files and chapters that --costs shows, and five times as many tests
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,10 +31,16 @@ def chapters(contents: Path = ROOT / "docs" / "contents.yml") -> list[str]:
     return [f"{part['id']}/{one['id']}" for part in parts for one in part["chapters"]]
 
 
-def chapter_of(test: str, known: list[str]) -> str | None:
+def chapter_of(test: str, known: Sequence[str]) -> str | None:
     """The chapter that a test's name names, by itself, an example of it, or a kernel: the longest that fits."""
-    fitting = [one for one in known if re.search(rf"\b{re.escape(one)}(?![a-z0-9])", test)]
-    return max(fitting, key=len, default=None)
+    return max(_naming(tuple(known)).findall(test), key=len, default=None)
+
+
+@cache
+def _naming(known: tuple[str, ...]) -> re.Pattern[str]:
+    # At a place the first that fits is taken: the longest has to stand first.
+    any_of_them = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    return re.compile(rf"\b(?:{any_of_them})(?![a-z0-9])")
 
 
 class Costs:
@@ -79,7 +87,7 @@ def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
         f"{sum(tests.values()):.0f} processor seconds; {mean:.1f} for each of {len(of_chapters)} chapters{over}"
     ]
     if every:
-        for counted in (files, of_chapters):
-            costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:MOST]
+        for counted, most in ((files, MOST), (of_chapters, MOST), (tests, 5 * MOST)):
+            costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:most]
             lines += [f"{seconds:8.1f} s  {name}" for name, seconds in costly]
     return lines

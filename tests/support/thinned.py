@@ -65,11 +65,10 @@ def asked_for(paths: Sequence[str], keyword: str) -> bool:
 
 def _named(nodeid: str, names: Mapping[str, int]) -> str | None:
     """The name that stands for a test: its file, its function, or itself."""
-    test = nodeid.partition("@")[0]  # behind it stands its group, where pytest-xdist has one
-    function = test.partition("[")[0]
-    return next(
-        (one for one in (test, function, function.partition("::")[0]) if one in names), None
-    )
+    function = nodeid.partition("[")[0].partition("@")[0]
+    # Behind the last @ stands its group, where pytest-xdist has one.
+    tests = (nodeid, nodeid.rpartition("@")[0], function, function.partition("::")[0])
+    return next((one for one in tests if one in names), None)
 
 
 def thinned(

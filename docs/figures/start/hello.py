@@ -9,7 +9,7 @@ def toolchain(capability: str = "9.0") -> str:
     capability: compute capability of the GPU, "major.minor"; it names the two targets.
     """
     digits = capability.replace(".", "")
-    s = Svg(720, 330)
+    s = Svg(720, 336)
     # The two frames: what the toolkit installs, and what the driver installs.
     s.rect(150, 30, 400, 108, "c2 hollow dash").rect(150, 202, 400, 108, "c4 hollow dash")
     toolkit = tr(

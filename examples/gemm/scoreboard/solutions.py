@@ -14,7 +14,7 @@
 # %% given-1
 import math
 
-SMS = 132  # of an H100
+SMS = 132  # of an H100 or H200
 
 
 # %% solution-1

@@ -15,7 +15,7 @@
 # %% given-1
 from cudatut.book.gemm.kernels import sgemm
 
-SMS = 132  # of an H100
+SMS = 132  # of an H100 or H200
 BIG = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9)
 TILES = (*sgemm.CONFIGS, BIG)
 

@@ -266,7 +266,7 @@ if gaps:
 
 # %% even
 DEPTH = 4096
-even = 12 * 128, 11 * 256  # 132 tiles, one for each SM of an H100
+even = 12 * 128, 11 * 256  # 132 tiles, one for each SM of an H100 or H200
 more = 12 * 128, 12 * 256  # 144
 table = {}
 tile = gemm.Tile(256, 4, 1, 2)
