@@ -43,8 +43,9 @@ PROGRAMS = (
 )  # fmt: skip
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S* )+")
-# How a command in backticks begins, in a module's text; a module without one has none, and need not be parsed.
-_BEGUN = re.compile(rf"`(?:[A-Z_]+=\S* )*(?:{'|'.join(PROGRAMS)})\b")
+# How a command in backticks begins, in a module's text, also where the string ends behind the backtick and goes on in another;
+# a module without one has none, and need not be parsed.
+_BEGUN = re.compile(rf"""`(?:["']\s*\w*["'])?(?:[A-Z_]+=\S* )*(?:{"|".join(PROGRAMS)})\b""")
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------------
@@ -444,13 +445,15 @@ def collected(command: str, place: Place) -> None:
     """`make test` runs this very file: the tests of another one are listed instead."""
     arguments = re.search(r'ARGS="(.*)"', command)
     more = f"{arguments[1]} " if arguments else ""
+    word = re.search(r"-k (?:test_)?(\w+)", more)
+    files = sorted((ROOT / "tests").rglob(f"test_*{word[1] if word else 'compiled_once'}*.py"))
+    assert files, f"no file of tests is called what {command} asks for"
+    file = files[-1].relative_to(ROOT)
     bare = re.sub(r' ARGS=".*"', "", command)
     said = succeeds(
-        place.in_checkout(
-            f'{bare} ARGS="{more}--collect-only -q -n 0 --dist no tests/examples/test_compiled_once.py"'
-        )
+        place.in_checkout(f'{bare} ARGS="{more}--collect-only -q -n 0 --dist no {file.as_posix()}"')
     )
-    assert "test_compiled_once.py" in said
+    assert file.name in said
 
 
 def a_program_of_a_page(command: str, place: Place) -> None:
@@ -756,6 +759,8 @@ def test_commands_are_found():
     assert in_markdown(PAGE, in_repository=False)[-1] != "make live"
     code = 'def f():\n    """`python -m cudatut doc`"""\n    raise E(f"{x}: `python -m cudatut said {x}`")\n'
     assert in_python(code) == ["python -m cudatut said {}"]
+    code = 'raise E("do `"\n        f"make {x}` again")\n'  # in two strings that Python joins
+    assert in_python(code) == ["make {}"]
     assert "python -m cudatut" in help_texts() and len(PRINTED) > 60
 
 

@@ -37,6 +37,8 @@ def of_example(path: Path) -> list[Finding]:
         tree = ast.parse(text)
     except SyntaxError as error:
         return [finding(path, error.lineno or 1, f"Python cannot read this: {error.msg}")]
+    except ValueError as error:  # so Python before 3.11.4 says that a byte is null
+        return [finding(path, 1, f"Python cannot read this: {error}")]
     return [
         *_titles(example),
         *_cells(path, text),

@@ -1,7 +1,8 @@
 """What a run of the tests costs in processor seconds, which other work on the machine disturbs less than its duration.
 
 Every run ends with a line that says the sum, and what the tests cost that carry a chapter in their name: one more chapter shall add at
-most CHAPTER seconds. `--costs` adds the files, the chapters and the tests that cost most; the first test of a process has what collecting all of them costs.
+most CHAPTER seconds. `--costs` adds the files, the chapters and the tests that cost most; the first test
+of a process has what collecting all of them costs.
 """
 
 import os

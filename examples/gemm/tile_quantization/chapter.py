@@ -52,7 +52,7 @@ from cudatut.book.gemm.kernels import sgemm
 SMS = ct.device().sm_count
 # The largest tile of the final kernel: one block per SM at a time.
 TILE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
-ROWS = 11  # rows of tiles; with 12 columns one for each SM of an H100, H200
+ROWS = 11  # rows of tiles; with 12 columns a tile for each of 132 SMs
 COLUMNS = (10, 11, 12, 13, 15, 18, 22, 24, 25)
 STEP = (12, 13)  # from one full wave to a few tiles more
 FULL = 24  # two full waves
