@@ -83,7 +83,8 @@ def reading(cluster, shift=None):
     return lambda: read(shift or 0, passes, sums, spent, **how)
 
 
-i = np.arange(VECTORS).reshape(4, 1024).sum(axis=0)
+first = np.arange(1024)[:, None] + 32 * np.arange(passes)
+i = (4 * (first % 1024) + 6 * 1024).sum(axis=1)  # in all passes
 for cluster in clusters:
     for shift, whose in (
         (None, "own"),
@@ -93,7 +94,7 @@ for cluster in clusters:
         ct.poison(sums)
         reading(cluster, shift)()
         rank = (np.arange(grid)[:, None] + (shift or 0)) % cluster
-        total = passes * (4 * rank + 4 * i + 28)
+        total = passes * (4 * rank + 28) + 4 * i
         ct.check(
             sums,
             (total % 2**32).astype("uint32"),

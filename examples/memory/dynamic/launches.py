@@ -30,8 +30,8 @@ from cudatut.book.memory.graphs.ways import as_sent, take
 
 count = 512  # kernels, fewer than can wait in a stream
 rounds = 25
-stream = cuda.Stream()
 done = ct.to_device(np.zeros(1, "int32"))
+stream = cuda.Stream()
 
 
 def plain(name):

@@ -28,9 +28,10 @@ import cudatut as ct
 nbytes = 16_777_216  # copied, at every width
 widths = (64, 256, 1_024, 4_096, 16_384, 65_536)  # bytes of a row
 rounds = 11
+dense = ct.empty(nbytes // 4, "float32")
 host = cuda.pagelocked_empty(2 * nbytes // 4, "float32")
 host[:] = ct.rng(0).random(host.size, dtype="float32")
-wide, dense = ct.to_device(host), ct.empty(nbytes // 4, "float32")
+wide = ct.to_device(host)
 back = cuda.pagelocked_empty(nbytes // 4, "float32")
 queue = cuda.Stream()
 

@@ -69,6 +69,7 @@ def other_process(program):
     return json.loads(child.stdout.strip().splitlines()[-1])
 
 
+ct.activate()  # PyCUDA asks for memory first, before ct has met the GPU
 values = ct.rng(0).integers(0, 1 << 32, n, dtype="uint32")
 shared = cuda.mem_alloc(4 * n)  # an allocation of its own: all of it is given
 cuda.memcpy_htod(shared, values)

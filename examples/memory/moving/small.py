@@ -24,6 +24,7 @@ import cudatut as ct
 counts = (1, 1_000)  # floats
 rounds = 101
 FILE = "memory/moving/small.cu"
+ct.activate()  # PyCUDA asks for memory first, before ct has met the GPU
 host = cuda.pagelocked_empty(
     counts[-1], "float32", mem_flags=cuda.host_alloc_flags.DEVICEMAP
 )

@@ -30,9 +30,9 @@ from cudatut.book.memory.overlap.pipeline import Meter, enqueue, pieces
 n = 1 << 28  # numbers: 1 GiB to the GPU, and 1 GiB back
 many = 256  # chunks with which the cost of one chunk is measured
 runs = 3
+d = ct.empty(n, "uint32")
 x, y = (cuda.pagelocked_empty(n, "uint32") for _ in range(2))
 x[:] = ct.rng(0).integers(0, 1 << 32, n, dtype="uint32")
-d = ct.empty(n, "uint32")
 streams = [cuda.Stream() for _ in range(4)]
 
 meter = Meter((x, d, y), streams, many, runs)

@@ -33,9 +33,9 @@ from cudatut.book.memory.overlap.pipeline import (
 
 n = 1 << 26  # numbers: 256 MiB each way
 rounds = 5
+d = ct.empty(n, "uint32")
 x, y = (cuda.pagelocked_empty(n, "uint32") for _ in range(2))
 x[:] = ct.rng(0).integers(0, 1 << 32, n, dtype="uint32")
-d = ct.empty(n, "uint32")
 streams = [cuda.Stream() for _ in range(4)]
 meter = Meter((x, d, y), streams, 16, 1)
 steps = meter.steps_for(max(ms for ms, _ in meter.copies.values()))
