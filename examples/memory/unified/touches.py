@@ -75,7 +75,7 @@ def slow_each_time(walks: Sequence[Sequence[float]]) -> int:
 
     An interrupt makes a touch of the host slow, too, but hardly the same one again.
     """
-    return slow(np.min(walks, axis=0))
+    return slow(np.min(walks, axis=0).tolist())
 
 
 # --8<-- [end:touches]
