@@ -264,7 +264,7 @@ ct.facts(
         "largest reach": (apart[-1][0] / 1024 / MIB, "GiB"),
         "at the end": (apart[-1][1], "cycles"),
         "at the end, lines in a row": (in_a_row[-1][1], "cycles"),
-        "apart / in a row": apart[-1][1] / in_a_row[-1][1],
+        "one line in each / lines in a row": apart[-1][1] / in_a_row[-1][1],
     },
 )
 
@@ -287,11 +287,11 @@ for label, places in {
 }.items():
     room.link(places)
     timed(room, 0, 2 * walked, walked)  # L2 and the TLB know them
-    walks = {"before": timed(room, 0, 0, walked)}
+    walks = {"walk before it": timed(room, 0, 0, walked)}
     cuda.mem_alloc(freed_mib * MIB).free()
     walks["first walk after it"] = timed(room, 0, 0, walked)
     walks["second walk after it"] = timed(room, 0, 0, walked)
-    usual = float(np.median(walks["before"]))
+    usual = float(np.median(walks["walk before it"]))
     for turn, values in walks.items():
         slow = np.flatnonzero(values > 1.5 * usual)
         rows[f"{label}, {turn}"] = {
