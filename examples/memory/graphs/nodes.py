@@ -270,7 +270,7 @@ def side_by_side(width):
     launch()
     stream.synchronize()
     for y in arrays:
-        ct.check(y, expected(count // width), name=f"{width} chains")
+        ct.check(y, expected(count // width), name=f"{width} side by side")
     return launch
 
 
@@ -280,7 +280,7 @@ def empty():
 
 
 tried = {
-    "as it was": graph_of(chain(count)),
+    "four blocks": graph_of(chain(count)),
     "one block": graph_of(chain(count, grid=1, block=1024)),
     "no read": graph_of(chain(count, write)),
     "programmatic arrows": programmatic(),
@@ -294,7 +294,7 @@ for name, launch in tried.items():
     reads = name != "no read"
     right = expected(count) if reads else last + np.uint32(count - 1)
     ct.check(x, right, name=name)
-tried |= {f"{width} chains": side_by_side(width) for width in (2, 3)}
+tried |= {f"{width} side by side": side_by_side(width) for width in (2, 3)}
 tried["a kernel that does nothing"] = graph_of(empty)
 
 # %% attempts-table
@@ -302,13 +302,13 @@ found = in_turn(
     {name: partial(again_and_again, launch) for name, launch in tried.items()}
 )
 us = {name: statistics.median(one) for name, one in found.items()}
-before = us["as it was"]
+before = us["four blocks"]
 less = {  # microseconds, predicted
     "one block": 0.05,
     "no read": 0.15,
     "programmatic arrows": 0.4,
-    "2 chains": before / 2,
-    "3 chains": 2 * before / 3,
+    "2 side by side": before / 2,
+    "3 side by side": 2 * before / 3,
     "a kernel that does nothing": 0.3,
 }
 ct.table(
