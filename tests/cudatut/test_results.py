@@ -1012,6 +1012,11 @@ def test_the_spread_of_runs_is_from_their_20th_to_their_80th_percentile():
     assert results._of_runs(row) == {"median_us": 3.5, "p20_us": 1.4, "p80_us": 5.6}
     row.times = "7"
     assert results._of_runs(row) == {"median_us": 7.0, "p20_us": 7.0, "p80_us": 7.0}
+
+
+def test_the_spread_of_equal_runs_is_none():
+    # (3.52 * 2 + 3.52 * 3) / 5, as statistics.quantiles computes it, is more than 3.52.
+    assert results.spread([3.52] * 400) == (3.52, 3.52, 3.52)
     row.times = None
     assert results._of_runs(row) == {} and row.runs == []
 
