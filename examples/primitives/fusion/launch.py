@@ -4,6 +4,7 @@ multiple of 16 bytes has shorter vectors."""
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import cudatut as ct
@@ -12,6 +13,11 @@ SOURCE = "primitives/fusion/gelu.cu"
 C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
 OPS = {"erf": 0, "tanh": 1, "erf, fast": 2, "tanh, fast": 3}
 MOST = 1 << 40  # elements: blocks of a grid, times those of a block
+
+
+@cache
+def _kernel(source: str, name: str) -> ct.Kernel:
+    return ct.Kernel(source, name)
 
 
 def elements_per_access(*operands: Any, columns: int = 0) -> int:
@@ -54,7 +60,7 @@ def gelu(
         wide = elements_per_access(a, b)
         per = wide * each * block
         name = f"gelu<{ctype},{wide},{each},{block},{OPS[op]}>"
-    kernel = ct.Kernel(SOURCE, name)
+    kernel = _kernel(SOURCE, name)
     return _run(kernel, (a.address, b.address, n), n, per, block)
 
 
@@ -86,7 +92,7 @@ def bias_gelu_residual(
     if not n:
         return lambda stream=None: None
     wide = elements_per_access(a, b, *more.values(), columns=columns)
-    kernel = ct.Kernel(
+    kernel = _kernel(
         SOURCE,
         f"bias_gelu_residual<{C_TYPES[a.dtype]},{wide},{each},{block},{OPS[op]}>",
     )
@@ -121,7 +127,7 @@ def three_kernels(
     shape = f"{wide},{each},{block}"
     per = wide * each * block
     first = _run(
-        ct.Kernel(SOURCE, f"add_bias<{ctype},{shape}>"),
+        _kernel(SOURCE, f"add_bias<{ctype},{shape}>"),
         (a.address, more["bias"].address, b.address, n, columns),
         n,
         per,
@@ -129,7 +135,7 @@ def three_kernels(
     )
     second = gelu(out, out, op, each, block)
     third = _run(
-        ct.Kernel(SOURCE, f"add<{ctype},{shape}>"),
+        _kernel(SOURCE, f"add<{ctype},{shape}>"),
         (b.address, more["residual"].address, b.address, n),
         n,
         per,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,11 @@ FILL, MEAN = "primitives/random/fill.cu", "primitives/random/monte_carlo.cu"
 KINDS = {"words": 0, "uniform": 1, "normal": 2, "normal, fast": 3}
 BLOCK, PIECE = 256, 4 * 256 * 16  # as in monte_carlo.cu
 MOST = 1 << 40
+
+
+@cache
+def _kernel(source: str, name: str) -> ct.Kernel:
+    return ct.Kernel(source, name)
 
 
 def fill(
@@ -37,7 +43,7 @@ def fill(
         name, per = f"fill<{KINDS[kind]},{each},{block}>", 4 * each * block
     else:
         name, per = f"fill_one<{KINDS[kind]}>", block
-    kernel = ct.Kernel(FILL, name)
+    kernel = _kernel(FILL, name)
     grid = ct.cdiv(n, per)
     return lambda queue=None: kernel(
         *arguments, grid=grid, block=block, stream=queue
@@ -63,7 +69,7 @@ def pi(points: int, seed: int, stream: int = 0, grid: int | None = None):
     depend on it."""
     _fits(seed=seed, stream=stream)
     hits = ct.to_device(np.zeros(1, "uint64"))
-    kernel = ct.Kernel(MEAN, "count_pi")
+    kernel = _kernel(MEAN, "count_pi")
     kernel(
         hits,
         points,
@@ -111,8 +117,8 @@ def price_launcher(
     _fits(seed=seed, stream=stream)
     pieces = ct.cdiv(samples, PIECE)
     sums, totals = ct.empty(2 * pieces, "float64"), ct.empty(2, "float64")
-    kernel = ct.Kernel(MEAN, f"price<{str(fast).lower()}>")
-    add = ct.Kernel(MEAN, "add_pieces")
+    kernel = _kernel(MEAN, f"price<{str(fast).lower()}>")
+    add = _kernel(MEAN, "add_pieces")
     drift = (option.rate - option.volatility**2 / 2) * option.years
     spread = option.volatility * math.sqrt(option.years)
     blocks = min(pieces, grid or 8 * ct.device().sm_count)

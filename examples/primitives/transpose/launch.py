@@ -8,6 +8,7 @@ are contiguous and lie evenly apart, such as views `a[:, :n]`.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
@@ -17,6 +18,11 @@ C_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "double"}
 MOST_TILES = (1 << 31) - 1  # blocks of a grid
 MOST = MOST_TILES - 255  # rows and columns, which kernels round up to tiles
 GROUP = 8  # rows of tiles in a band
+
+
+@cache
+def _kernel(source: str, name: str) -> ct.Kernel:
+    return ct.Kernel(source, name)
 
 
 class Turn(NamedTuple):
@@ -89,7 +95,7 @@ def naive(x: Any, out: Any, columns: bool = False) -> Callable:
     """One element per thread. columns: a warp reads a column."""
     turn = checked(x, out)
     name = "transpose_naive_columns" if columns else "transpose_naive"
-    kernel = ct.Kernel(f"{FOLDER}/naive.cu", f"{name}<{turn.ctype}>")
+    kernel = _kernel(f"{FOLDER}/naive.cu", f"{name}<{turn.ctype}>")
     tile = (32, 8) if columns else (8, 32)
     return _run(
         kernel, turn.arguments, grid=_blocks(turn, *tile), block=(32, 8)
@@ -99,7 +105,7 @@ def naive(x: Any, out: Any, columns: bool = False) -> Callable:
 def tiled(x: Any, out: Any, kind: str = "tiled") -> Callable:
     """Tiles of 32 x 32. kind: 'tiled', 'padded' or 'swizzled'."""
     turn = checked(x, out)
-    kernel = ct.Kernel(f"{FOLDER}/tiled.cu", f"transpose_{kind}<{turn.ctype}>")
+    kernel = _kernel(f"{FOLDER}/tiled.cu", f"transpose_{kind}<{turn.ctype}>")
     return _run(
         kernel, turn.arguments, grid=_blocks(turn, 32, 32), block=(32, 32)
     )
@@ -117,7 +123,7 @@ def several(
     name = f"transpose_several<{turn.ctype},{tile[0]},{tile[1]},{threads}>"
     arguments = (*turn.arguments, _group(turn, tile[0], group))
     return _run(
-        ct.Kernel(f"{FOLDER}/several.cu", name),
+        _kernel(f"{FOLDER}/several.cu", name),
         arguments,
         grid=_blocks(turn, *tile),
         block=threads,
@@ -144,7 +150,7 @@ def vectors(
     )
     arguments = (*turn.arguments, _group(turn, tile[0], group))
     return _run(
-        ct.Kernel(f"{FOLDER}/vectors.cu", name),
+        _kernel(f"{FOLDER}/vectors.cu", name),
         arguments,
         grid=_blocks(turn, *tile),
         block=threads,
@@ -174,7 +180,7 @@ def tma(
     if not tiles:
         return lambda stream=None: None
     name = f"transpose_tma<{turn.ctype},{tile[0]},{tile[1]},{threads},{stages},{going},{str(rotate).lower()}>"
-    kernel = ct.Kernel(f"{FOLDER}/tma.cu", name)
+    kernel = _kernel(f"{FOLDER}/tma.cu", name)
     shared = (stages + going) * tile[0] * tile[1] * turn.size + 1024
     span = 128 // turn.size
     maps = (
@@ -217,7 +223,7 @@ def in_place(
     if pairs > MOST_TILES:
         raise ValueError(f"transpose in place: {pairs} pairs of tiles")
     name = "transpose_in_place_vectors" if wide else "transpose_in_place"
-    kernel = ct.Kernel(
+    kernel = _kernel(
         f"{FOLDER}/in_place.cu", f"{name}<{C_TYPES[a.size]},{tile},{threads}>"
     )
     return _run(
