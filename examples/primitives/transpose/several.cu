@@ -1,8 +1,8 @@
 // Rung 5: several elements per thread, all of them read before the first is
 // used; and tiles of any shape. Takes every pitch and every alignment.
 //
-// ROWS, COLUMNS: of the tile, multiples of 32. THREADS: of a block, a multiple
-// of 32. One block for each tile, in the order of order.cuh.
+// ROWS, COLUMNS: of the tile, powers of 2. THREADS: of a block. One block for
+// each tile, in the order of order.cuh.
 //
 // @instance transpose_several<float,32,32,256>
 // @instance transpose_several<float,64,64,512>
