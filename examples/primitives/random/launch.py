@@ -138,7 +138,7 @@ def price(option: Option, samples: int, seed: int, **how: Any) -> Estimate:
     """The option's value today, from so many samples (at least two)."""
     run = price_launcher(option, samples, seed, **how)
     run()
-    total, squares = run.totals.get()
+    total, squares = run.totals.get().tolist()
     mean = total / samples
     variance = (squares - total * mean) / (samples - 1)
     today = math.exp(-option.rate * option.years)
