@@ -5,9 +5,6 @@
 #ifndef STAGED
 #define STAGED 1  // 0: each thread stores its own elements
 #endif
-#ifndef PARTITION
-#define PARTITION 0  // 1: what does not stay goes to the end, last one first
-#endif
 #ifndef IN_ORDER
 #define IN_ORDER 0  // 1: prefixes by groups of tiles
 #endif
@@ -50,25 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
   const int in_tile = before_warp(of_warp, total);
   Word* words = state + HEADER;
   if (thread == 0) announce(words, ticket.tile, ticket.number, (Count)total);
-  // --8<-- [end:kernel]
-  // --8<-- [start:stage]
-  // The tile in order: first what stays, then the rest.
-  const int first = thread / 32 * PER_WARP + thread % 32 * PER_VECTOR;
-  if (STAGED) {
-#pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-      int place = in_tile + before[k];
-#pragma unroll
-      for (int i = 0; i < PER_VECTOR; ++i) {
-        const bool kept = bits >> (k * PER_VECTOR + i) & 1;
-        const int other = total + first + k * ROW + i - place;
-        if (PARTITION || kept) staged[kept ? place : other] = v[k].at[i];
-        place += kept;
-      }
-    }
-  }
-  // --8<-- [end:stage]
-  // --8<-- [start:before]
+  if (STAGED) stage_rows(v, bits, before, in_tile, total, staged);
   Count found;
   if (IN_ORDER || AT_ONCE) {
     found = in_order(words, ticket.tile, gridDim.x, ticket.number, (Count)total,
@@ -85,34 +64,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     count[0] = (long long)found + total;
     if (AT_ONCE) *state = (counter >> 32) + 1 << 32;
   }
-  // --8<-- [end:before]
-  // --8<-- [start:write]
-  const long long begin = (long long)ticket.tile * TILE;
   if (STAGED) {
-    // A warp begins where a line of 128 bytes begins.
-    constexpr int LINE = 128 / sizeof(T);
-    const int early = (int)(found % LINE);
-    for (int i = thread - early; i < total; i += BLOCK)
-      if (i >= 0) out[(long long)found + i] = staged[i];
-    if (PARTITION) {
-      const long long end = n - 1 - (begin - (long long)found) + total;
-      const int size = n - begin < TILE ? (int)(n - begin) : TILE;
-      for (int i = total + thread; i < size; i += BLOCK)
-        out[end - i] = staged[i];
-    }
-  } else {
+    write_staged(staged, ticket.tile, n, (long long)found, total, out);
+    return;
+  }
+  const long long first = first_of(ticket.tile);
 #pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-      long long place = (long long)found + in_tile + before[k];
+  for (int k = 0; k < VECTORS; ++k) {
+    long long place = (long long)found + in_tile + before[k];
 #pragma unroll
-      for (int i = 0; i < PER_VECTOR; ++i) {
-        const long long at = begin + first + k * ROW + i;
-        if (bits >> (k * PER_VECTOR + i) & 1)
-          out[place++] = v[k].at[i];
-        else if (PARTITION && at < n)
-          out[n - 1 - (at - place)] = v[k].at[i];
-      }
+    for (int i = 0; i < PER_VECTOR; ++i) {
+      const long long at = first + k * ROW + i;
+      if (bits >> (k * PER_VECTOR + i) & 1)
+        out[place++] = v[k].at[i];
+      else if (PARTITION && at < n)
+        out[n - 1 - (at - place)] = v[k].at[i];
     }
   }
-  // --8<-- [end:write]
 }
+// --8<-- [end:kernel]

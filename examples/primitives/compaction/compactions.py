@@ -26,6 +26,7 @@ from cudatut.book.primitives.scan.scans import (
 )
 
 FILE = "primitives/compaction/compact.cu"
+BULK = "primitives/compaction/compact_bulk.cu"
 STEPS = "primitives/compaction/steps.cu"
 
 
@@ -34,8 +35,9 @@ class Compaction:
 
     keep: an expression of CUDA C++ of an element `x`. flags: instead, an array
     of bytes tells what stays. partition: what does not stay goes to the end of
-    out, last one first. at_once: for few tiles, without tickets. shape: of the
-    tiles; `more` of it may set STAGED and IN_ORDER. Raises ValueError.
+    out, last one first. at_once: for few tiles, without tickets. bulk: by
+    blocks that stay, with the copy engine. shape: of the tiles; `more` of it
+    may set STAGED and IN_ORDER. Raises ValueError.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Compaction:
         flags: bool = False,
         partition: bool = False,
         at_once: bool = False,
+        bulk: bool = False,
         shape: Shape | None = None,
     ):
         if dtype not in C_TYPES:
@@ -61,12 +64,18 @@ class Compaction:
             "FLAGS": int(flags),
             "PARTITION": int(partition),
             "AT_ONCE": int(at_once),
-            "COUNT": "long long" if wide else "unsigned",
+            "COUNTED_IN": "long long" if wide else "unsigned",
         }
-        self.kernel = ct.Kernel(FILE, "compact", defines=defines)
+        file, name = (BULK, "compact_bulk") if bulk else (FILE, "compact")
+        self.kernel = ct.Kernel(file, name, defines=defines)
         tile = shape.tile(dtype)
         self.tiles = ct.cdiv(max(n, 1), tile)
         self.shared = tile * size if defines.get("STAGED", 1) else 0
+        self.grid, self.more = self.tiles, ()
+        if bulk:
+            self.shared = (shape.buffers + 1) * tile * size
+            fits = resident(self.kernel, shape.block, self.shared)
+            self.grid, self.more = min(self.tiles, fits), (self.tiles,)
         if at_once:
             fits = resident(self.kernel, shape.block, self.shared)
             if self.tiles > (most := min(shape.group, fits)):
@@ -101,7 +110,7 @@ class Compaction:
             mask = take.read("flags", flags, "uint8", n, **begins).address
         self.kernel(
             source.address, mask, target.address, number.address, self.n,
-            self.state, grid=self.tiles, block=self.shape.block,
+            self.state, *self.more, grid=self.grid, block=self.shape.block,
             shared=self.shared, stream=stream,
         )  # fmt: skip
 

@@ -7,8 +7,8 @@
 #ifndef RESIDENT
 #define RESIDENT 1  // blocks that an SM holds at least
 #endif
-#ifndef STAGES
-#define STAGES 3  // tiles of a block in shared memory or on their way
+#ifndef BUFFERS
+#define BUFFERS 3  // tiles of a block in shared memory or on their way
 #endif
 #ifndef TICKETS
 #define TICKETS 1  // 0: a block has every gridDim.x-th tile
@@ -18,20 +18,20 @@
 #endif
 
 // out: sums of in[0 .. n), which is aligned to 16 bytes. Dynamic shared memory:
-// STAGES tiles. state: as for scan_look_back, or scan_in_order.
+// BUFFERS tiles. state: as for scan_look_back, or scan_in_order.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     scan_bulk(const T* __restrict__ in, T* __restrict__ out, long long n,
               Word* __restrict__ state, int tiles) {
   extern __shared__ __align__(128) unsigned char memory[];
   Vector* stages = reinterpret_cast<Vector*>(memory);
-  __shared__ Barrier full[STAGES];
-  __shared__ Ticket tickets[STAGES];
+  __shared__ Barrier full[BUFFERS];
+  __shared__ Ticket tickets[BUFFERS];
   __shared__ T of_warp[2][WARPS], prefix;
   const int thread = threadIdx.x, lane = thread % 32;
   constexpr int DRAWER = 32 % BLOCK;  // not of the warp that looks back
 
-  // Each block draws STAGES tickets more than it has tiles.
+  // Each block draws BUFFERS tickets more than it has tiles.
   Word drawn = TICKETS ? 0 : __ldcg(state) & ~0xffffffffull | blockIdx.x;
   auto draw_next = [&]() {
     if (TICKETS)
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
   };
   auto bring = [&](int stage) {
     const Ticket next =
-        TICKETS ? ticket_of(drawn, state, tiles + gridDim.x * STAGES)
+        TICKETS ? ticket_of(drawn, state, tiles + gridDim.x * BUFFERS)
                 : Ticket{(int)(unsigned)drawn, number_of(drawn)};
     tickets[stage] = next;
     const long long first = (long long)next.tile * TILE;
@@ -51,16 +51,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
                TILE * sizeof(T), full + stage);
   };
   if (thread == DRAWER) {
-    for (int s = 0; s < STAGES; ++s) init(full + s, 1);
+    for (int s = 0; s < BUFFERS; ++s) init(full + s, 1);
     fence_init();
-    for (int s = 0; s < STAGES; ++s) {
+    for (int s = 0; s < BUFFERS; ++s) {
       if (TICKETS || s) draw_next();
       bring(s);
     }
   }
   __syncthreads();
 
-  for (Ring<STAGES> ring;; ring.advance()) {
+  for (Ring<BUFFERS> ring;; ring.advance()) {
     const Ticket ticket = tickets[ring.stage];
     if (ticket.tile >= tiles) break;
     if (thread == DRAWER) draw_next();  // it is on its way while we add

@@ -42,7 +42,7 @@ class Shape:
     resident: int = 1
     look: int = 1
     copies: int = 8
-    stages: int = 3
+    buffers: int = 3
     pause_ns: int = 0
     more: tuple[tuple[str, Any], ...] = ()
 
@@ -56,7 +56,7 @@ class Shape:
             "RESIDENT": self.resident,
             "LOOK": self.look,
             "COPIES": self.copies,
-            "STAGES": self.stages,
+            "BUFFERS": self.buffers,
             "PAUSE_NS": self.pause_ns,
         } | dict(self.more)
 
@@ -199,7 +199,7 @@ class Scan:
                     f"cluster scan: {n} elements; at most {grid * tile}"
                 )
         elif self.kind == "bulk":
-            shared = shape.stages * tile * np.dtype(self.dtype).itemsize
+            shared = shape.buffers * tile * np.dtype(self.dtype).itemsize
             grid, more = min(tiles, resident(kernel, block, shared)), (tiles,)
         elif self.kind == "at_once":
             most = min(shape.group, resident(kernel, block))
