@@ -40,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
   load_rows(in, ticket.tile, n, v);
   const Word counter = AT_ONCE ? __ldcg(state) : 0;
   if (AT_ONCE) ticket.number = number_of(counter);
-  const unsigned bits = kept_bits(v, flags, ticket.tile, n);
+  const unsigned bits = kept_bits(v, flags + ticket.tile * (long long)TILE,
+                                  size_of(ticket.tile, n));
   const int rows = count_rows(bits, before);
   if (thread % 32 == 0) of_warp[thread / 32] = rows;
   __syncthreads();

@@ -20,28 +20,43 @@ using Count = COUNTED_IN;
 constexpr int PER_THREAD = VECTORS * PER_VECTOR;
 static_assert(PER_THREAD <= 32, "a bit for each element of a thread");
 
+// --8<-- [start:put]
+__device__ __forceinline__ void put(T* to, T x) {
+  if (STREAMED)
+    __stcs(to, x);
+  else
+    *to = x;
+}
+// --8<-- [end:put]
+
 struct alignas(PER_VECTOR) Flags {
   unsigned char at[PER_VECTOR];
 };
 
-// Bit k * PER_VECTOR + i tells whether element i of row k stays.
+// How many elements of a tile there are.
+__device__ __forceinline__ int size_of(long long tile, long long n) {
+  const long long left = n - tile * TILE;
+  return left < TILE ? (int)left : TILE;
+}
+
+// Bit k * PER_VECTOR + i tells whether element i of row k stays. flags: of the
+// tile, which has `size` elements.
 // --8<-- [start:kept]
 __device__ __forceinline__ unsigned kept_bits(
     const Vector (&v)[VECTORS], const unsigned char* __restrict__ flags,
-    long long tile, long long n) {
-  const long long first = first_of(tile);
-  const bool full = (tile + 1) * TILE <= n;
+    int size) {
+  const int first = (int)first_of(0);
   unsigned bits = 0;
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k) {
     Flags row = {};
-    if (FLAGS && full)
+    if (FLAGS && size == TILE)
       row = *reinterpret_cast<const Flags*>(flags + first + k * ROW);
 #pragma unroll
     for (int i = 0; i < PER_VECTOR; ++i) {
-      const long long at = first + k * ROW + i;
+      const int at = first + k * ROW + i;
       bool kept = FLAGS ? row.at[i] != 0 : KEEP(v[k].at[i]);
-      if (!full) kept = at < n && (FLAGS ? flags[at] != 0 : kept);
+      if (size < TILE) kept = at < size && (FLAGS ? flags[at] != 0 : kept);
       bits |= (unsigned)kept << (k * PER_VECTOR + i);
     }
   }
@@ -51,9 +66,12 @@ __device__ __forceinline__ unsigned kept_bits(
 
 // before[k]: how many stay of what precedes vector k in this warp. Returns how
 // many stay in the warp.
-// --8<-- [start:count]
-__device__ __forceinline__ int count_rows(unsigned bits,
-                                          int (&before)[VECTORS]) {
+#ifndef PACKED
+#define PACKED 1  // 0: counts by ballots, one for each element of a thread
+#endif
+// --8<-- [start:ballots]
+__device__ __forceinline__ int count_by_ballots(unsigned bits,
+                                                int (&before)[VECTORS]) {
   const unsigned lower = (1u << threadIdx.x % 32) - 1;
   int rows = 0;
 #pragma unroll
@@ -71,7 +89,38 @@ __device__ __forceinline__ int count_rows(unsigned bits,
   }
   return rows;
 }
-// --8<-- [end:count]
+// --8<-- [end:ballots]
+
+// The same by scans: four rows in one, since 8 bits hold the number of a row.
+// --8<-- [start:packed]
+static_assert(ROW < 256, "a byte for each row");
+
+__device__ __forceinline__ int count_packed(unsigned bits,
+                                            int (&before)[VECTORS]) {
+  constexpr unsigned OWN = (1u << PER_VECTOR) - 1;
+  int rows = 0;
+#pragma unroll
+  for (int g = 0; g < VECTORS; g += 4) {
+    unsigned own = 0;
+#pragma unroll
+    for (int k = g; k < VECTORS && k < g + 4; ++k)
+      own |= __popc(bits >> k * PER_VECTOR & OWN) << 8 * (k - g);
+    const unsigned sums = warp_inclusive(own);
+    const unsigned all = from(sums, 31), left = sums - own;
+#pragma unroll
+    for (int k = g; k < VECTORS && k < g + 4; ++k) {
+      before[k] = rows + (left >> 8 * (k - g) & 255);
+      rows += all >> 8 * (k - g) & 255;
+    }
+  }
+  return rows;
+}
+// --8<-- [end:packed]
+
+__device__ __forceinline__ int count_rows(unsigned bits,
+                                          int (&before)[VECTORS]) {
+  return PACKED ? count_packed(bits, before) : count_by_ballots(bits, before);
+}
 
 // The tile in order: first what stays, then the rest. in_tile: how many stay of
 // what precedes this warp; total: of the tile.
@@ -101,13 +150,17 @@ __device__ __forceinline__ void write_staged(const T* staged, long long tile,
                                              long long n, long long found,
                                              int total, T* __restrict__ out) {
   // A warp begins where a line of 128 bytes begins.
-  constexpr int LINE = 128 / sizeof(T);
-  for (int i = threadIdx.x - (int)(found % LINE); i < total; i += BLOCK)
-    if (i >= 0) out[found + i] = staged[i];
+  const int shift = (int)(found % (128 / (int)sizeof(T)));
+  T* to = out + (found - shift);
+  const T* from = staged - shift;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < shift + total; i += BLOCK)
+    if (i >= shift) put(to + i, from[i]);
   if (!PARTITION) return;
-  const long long begin = tile * TILE, end = n - 1 - (begin - found) + total;
-  const int size = n - begin < TILE ? (int)(n - begin) : TILE;
+  const int size = size_of(tile, n);
+  T* end = out + (n - 1 - (tile * TILE - found) + total);
+#pragma unroll 4
   for (int i = total + threadIdx.x; i < size; i += BLOCK)
-    out[end - i] = staged[i];
+    put(end - i, staged[i]);
 }
 // --8<-- [end:write]

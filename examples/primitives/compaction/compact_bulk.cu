@@ -78,7 +78,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     } else {
       load_rows(in, ticket.tile, n, v);
     }
-    const unsigned bits = kept_bits(v, flags, ticket.tile, n);
+    const unsigned bits = kept_bits(v, flags + ticket.tile * (long long)TILE,
+                                    size_of(ticket.tile, n));
     const int rows = count_rows(bits, before);
     if (lane == 0) of_warp[thread / 32] = rows;
     __syncthreads();  // besides, all have read the stage and the ticket

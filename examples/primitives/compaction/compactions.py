@@ -25,19 +25,32 @@ from cudatut.book.primitives.scan.scans import (
     words_of_state,
 )
 
-FILE = "primitives/compaction/compact.cu"
-BULK = "primitives/compaction/compact_bulk.cu"
-STEPS = "primitives/compaction/steps.cu"
+FOLDER = "primitives/compaction"
+STEPS = f"{FOLDER}/steps.cu"
+
+# What each kind is launched with: its file and its kernel.
+KINDS = {
+    "look_back": (f"{FOLDER}/compact.cu", "compact"),
+    "at_once": (f"{FOLDER}/compact.cu", "compact"),  # few tiles, no tickets
+    "bulk": (f"{FOLDER}/compact_bulk.cu", "compact_bulk"),
+    "carried": (f"{FOLDER}/compact_carried.cu", "compact_carried"),
+}
+STATIC = (("TICKETS", 0),)
+SHAPES = {
+    "look_back": Shape(256, 8, resident=3, look=2),
+    "at_once": Shape(256, 4, resident=4, look=2),
+    "bulk": Shape(256, 8, resident=2, look=2, buffers=2, more=STATIC),
+    "carried": Shape(256, 8, resident=2, look=9, buffers=3),
+}
 
 
 class Compaction:
     """A compaction of n elements in one launch, in their order.
 
-    keep: an expression of CUDA C++ of an element `x`. flags: instead, an array
-    of bytes tells what stays. partition: what does not stay goes to the end of
-    out, last one first. at_once: for few tiles, without tickets. bulk: by
-    blocks that stay, with the copy engine. shape: of the tiles; `more` of it
-    may set STAGED and IN_ORDER. Raises ValueError.
+    kind: a key of KINDS. keep: an expression of CUDA C++ of an element `x`.
+    flags: instead, an array of bytes tells what stays. partition: what does not
+    stay goes to the end of out, last one first. shape: of the tiles; `more` of
+    it may set STAGED, IN_ORDER and TICKETS. Raises ValueError.
     """
 
     def __init__(
@@ -47,41 +60,44 @@ class Compaction:
         keep: str = "(x) > T(0)",
         flags: bool = False,
         partition: bool = False,
-        at_once: bool = False,
-        bulk: bool = False,
+        kind: str = "look_back",
         shape: Shape | None = None,
     ):
+        if kind not in KINDS:
+            raise ValueError(f"Compaction: {kind} is none of {list(KINDS)}")
         if dtype not in C_TYPES:
             raise ValueError(f"Compaction: {dtype} is none of {list(C_TYPES)}")
         if not 0 <= n <= MOST:
             raise ValueError(f"Compaction: {n} elements; from 0 to {MOST}")
-        shape = shape or Shape(vectors=4)
+        shape = shape or SHAPES[kind]
         size, wide = np.dtype(dtype).itemsize, n >= 1 << 32
         self.n, self.dtype, self.shape = n, dtype, shape
-        self.flags, self.partition = flags, partition
+        self.kind, self.flags, self.partition = kind, flags, partition
         defines = shape.defines(dtype) | {
             "KEEP(x)": f"({keep})",
             "FLAGS": int(flags),
             "PARTITION": int(partition),
-            "AT_ONCE": int(at_once),
+            "AT_ONCE": int(kind == "at_once"),
             "COUNTED_IN": "long long" if wide else "unsigned",
         }
-        file, name = (BULK, "compact_bulk") if bulk else (FILE, "compact")
-        self.kernel = ct.Kernel(file, name, defines=defines)
+        self.kernel = ct.Kernel(*KINDS[kind], defines=defines)
         tile = shape.tile(dtype)
         self.tiles = ct.cdiv(max(n, 1), tile)
+        self.block = shape.block + 32 * (kind == "carried")
         self.shared = tile * size if defines.get("STAGED", 1) else 0
-        self.grid, self.more = self.tiles, ()
-        if bulk:
+        if kind == "bulk":
             self.shared = (shape.buffers + 1) * tile * size
-            fits = resident(self.kernel, shape.block, self.shared)
+        elif kind == "carried":
+            self.shared = shape.buffers * tile * (size + flags)
+        self.grid, self.more = self.tiles, ()
+        if kind != "look_back":
+            fits = resident(self.kernel, self.block, self.shared)
+        if kind in ("bulk", "carried"):
             self.grid, self.more = min(self.tiles, fits), (self.tiles,)
-        if at_once:
-            fits = resident(self.kernel, shape.block, self.shared)
-            if self.tiles > (most := min(shape.group, fits)):
-                raise ValueError(
-                    f"Compaction at once: {n} elements; at most {most * tile}"
-                )
+        if kind == "at_once" and self.tiles > (most := min(shape.group, fits)):
+            raise ValueError(
+                f"Compaction at once: {n} elements; at most {most * tile}"
+            )
         self.state = new_state(
             words_of_state(shape, self.tiles, 8 if wide else 4)
         )
@@ -106,11 +122,12 @@ class Compaction:
         number = take.write("count", count, "int64", (1,))
         mask = np.uint64(0)
         if self.flags:
-            begins = {"align": width // source.size, "most": MOST}
+            by = 16 if self.kind == "carried" else width // source.size
+            begins = {"align": by, "most": MOST}
             mask = take.read("flags", flags, "uint8", n, **begins).address
         self.kernel(
             source.address, mask, target.address, number.address, self.n,
-            self.state, *self.more, grid=self.grid, block=self.shape.block,
+            self.state, *self.more, grid=self.grid, block=self.block,
             shared=self.shared, stream=stream,
         )  # fmt: skip
 

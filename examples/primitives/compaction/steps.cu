@@ -35,7 +35,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   Vector v[VECTORS];
   int before[VECTORS], total;
   load_rows(in, blockIdx.x, n, v);
-  const int rows = count_rows(kept_bits(v, flags, blockIdx.x, n), before);
+  const int size = size_of(blockIdx.x, n);
+  const int rows = count_rows(kept_bits(v, flags, size), before);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = rows;
   __syncthreads();
   before_warp(of_warp, total);
@@ -53,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   Vector v[VECTORS];
   int before[VECTORS], total;
   load_rows(in, blockIdx.x, n, v);
-  const unsigned bits = kept_bits(v, flags, blockIdx.x, n);
+  const unsigned bits = kept_bits(v, flags, size_of(blockIdx.x, n));
   const int rows = count_rows(bits, before);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = rows;
   __syncthreads();
