@@ -137,7 +137,7 @@ for k, (name, one) in enumerate(VARIANTS.items()):
     rows[name] = {
         "changes": one.of or None,
         "predicted": one.predicted,
-        "measured": bench[before].median_us / bench[name].median_us,
+        "measured": bench.ratio(name, before).median,
         "time": bench[name].median_us,
     }
     if counted:

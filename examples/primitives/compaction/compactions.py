@@ -71,6 +71,8 @@ class Compaction:
             raise ValueError(f"Compaction: {n} elements; from 0 to {MOST}")
         shape = shape or SHAPES[kind]
         size, wide = np.dtype(dtype).itemsize, n >= 1 << 32
+        if shape.width < size:
+            raise ValueError(f"Compaction: {dtype} in {shape.width} bytes")
         self.n, self.dtype, self.shape = n, dtype, shape
         self.kind, self.flags, self.partition = kind, flags, partition
         defines = shape.defines(dtype) | {
@@ -116,7 +118,8 @@ class Compaction:
         with `partition` all. Raises TypeError, ValueError.
         """
         take, n, width = ct.operands("Compaction"), (self.n,), self.shape.width
-        own = {"align": width, "most": MOST}
+        engine = self.kind in ("bulk", "carried")  # copies multiples of 16
+        own = {"align": 16 if engine else width, "most": MOST}
         source = take.read("x", x, self.dtype, n, **own)
         target = take.write("out", out, self.dtype, n, most=MOST)
         number = take.write("count", count, "int64", (1,))
