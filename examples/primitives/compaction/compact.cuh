@@ -19,6 +19,7 @@ using Count = COUNTED_IN;
 
 constexpr int PER_THREAD = VECTORS * PER_VECTOR;
 static_assert(PER_THREAD <= 32, "a bit for each element of a thread");
+static_assert(BLOCK * sizeof(T) >= 128, "write_staged begins in its first row");
 
 // --8<-- [start:put]
 __device__ __forceinline__ void put(T* to, T x) {
@@ -132,13 +133,14 @@ __device__ __forceinline__ void stage_rows(const Vector (&v)[VECTORS],
   const int first = (int)first_of(0);
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k) {
-    int place = in_tile + before[k];
+    T* place = staged + in_tile + before[k];
 #pragma unroll
     for (int i = 0; i < PER_VECTOR; ++i) {
-      const bool kept = bits >> (k * PER_VECTOR + i) & 1;
-      const int other = total + first + k * ROW + i - place;
-      if (PARTITION || kept) staged[kept ? place : other] = v[k].at[i];
-      place += kept;
+      const int at = k * ROW + i;
+      if (bits & 1u << k * PER_VECTOR + i)
+        *place++ = v[k].at[i];
+      else if (PARTITION)
+        staged[total + first + at - (int)(place - staged)] = v[k].at[i];
     }
   }
 }
@@ -153,14 +155,14 @@ __device__ __forceinline__ void write_staged(const T* staged, long long tile,
   const int shift = (int)(found % (128 / (int)sizeof(T)));
   T* to = out + (found - shift);
   const T* from = staged - shift;
+  int i = threadIdx.x;
+  if (i >= shift && i < shift + total) put(to + i, from[i]);
 #pragma unroll 4
-  for (int i = threadIdx.x; i < shift + total; i += BLOCK)
-    if (i >= shift) put(to + i, from[i]);
+  for (i += BLOCK; i < shift + total; i += BLOCK) put(to + i, from[i]);
   if (!PARTITION) return;
   const int size = size_of(tile, n);
   T* end = out + (n - 1 - (tile * TILE - found) + total);
 #pragma unroll 4
-  for (int i = total + threadIdx.x; i < size; i += BLOCK)
-    put(end - i, staged[i]);
+  for (i = total + threadIdx.x; i < size; i += BLOCK) put(end - i, staged[i]);
 }
 // --8<-- [end:write]

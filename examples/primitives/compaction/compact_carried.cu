@@ -125,9 +125,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK + 32, RESIDENT)
       const int rows = count_rows(bits, before);
       if (lane == 0) of_warp[i % 2][thread / 32] = rows;
     }
-    fence_for_tma();
     sync_at<BLOCK>(1);  // all have read this tile, and written that of the past
     if (thread == 32 % BLOCK && i > AHEAD) {
+      fence_for_tma();  // a copy follows what threads have written there
       bring(refill, tile_of(i - AHEAD - 1 + BUFFERS));
       if (++refill == BUFFERS) refill = 0;
     }
