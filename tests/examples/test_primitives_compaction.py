@@ -75,7 +75,7 @@ def test_a_block_for_each_tile(n):
 
 
 def test_blocks_that_stay_are_those_that_the_gpu_holds():
-    for kind, buffers, more in (("bulk", 3, 0), ("carried", 3, 32)):
+    for kind, buffers, more in (("bulk", 3, 0), ("carried", 4, 32)):
         few, many = Compaction(8193, kind=kind), Compaction(1_000_000, kind=kind)
         assert (few.grid, many.grid) == (2, 2 * SMS)
         assert many.block == many.shape.block + more
@@ -90,17 +90,11 @@ def test_flags_travel_with_their_tile():
     assert run.kernel.defines["FLAGS"] == 1
 
 
-def test_at_once_takes_no_more_tiles_than_run_at_the_same_time():
-    tile = compactions.SHAPES["at_once"].tile("float32")
-    assert Compaction(2 * SMS * tile, kind="at_once").grid == 2 * SMS
-    with pytest.raises(ValueError, match=f"at most {2 * SMS * tile}"):
-        Compaction(2 * SMS * tile + 1, kind="at_once")
-
-
-def test_the_fastest_is_at_once_for_few_elements_and_else_by_gpu(no_gpu):
-    tile = compactions.SHAPES["at_once"].tile("float32")
-    assert fastest(2 * SMS * tile).kind == "at_once"
-    assert fastest(2 * SMS * tile + 1).kind == "carried"
+def test_the_fastest_goes_by_length_and_gpu(no_gpu):
+    short, middle, long = (fastest(n) for n in (1 << 18, 1 << 21, (1 << 21) + 1))
+    assert (short.kind, middle.kind, long.kind) == ("look_back", "look_back", "carried")
+    assert short.shape == compactions.SHORT != middle.shape
+    assert fastest((1 << 20) + 1, "int64").kind == "carried"  # as many bytes
     no_gpu.compute_capability = (8, 0)
     assert fastest(1_000_000_000, partition=True).kind == "look_back"
 

@@ -57,40 +57,38 @@ def places(values: tuple[int, ...] = VALUES, partition: bool = False) -> str:
     return figure(s, alt=alt, caption=caption)
 
 
-def waits(tiles: int = 3, read: int = 60, work: int = 60, late: int = 90) -> str:
-    """One block over time: what it waits for when it looks back at once, and when it does so a tile later."""
-    write = 44
+def waits(tiles: int = 4, ahead: int = 2, count: int = 90, late: int = 80, write: int = 44) -> str:
+    """One block over time: when it looks back at once, and when it writes a tile `ahead` tiles later."""
     left, row = 150, 46
-    turn = read + work + late + write
-    ahead = read + work + write
-    s = Svg(left + tiles * turn + 20, 2 * row + 52)
+    turn = count + late + write
+    s = Svg(left + tiles * turn + 10, 2 * row + 30)
     lanes = Lanes(s, left, 14, 1, row, gap=(0, 14), rx=4)
     lanes.named(0, 4, tr("looks back\nat once", "立刻回看"), "")
-    lanes.named(1, 4, tr("a tile later", "晚一个分块"), "")
+    lanes.named(1, 4, tr(f"{ahead} tiles later", f"晚 {ahead} 个分块"), "")
     at = 0
     for t in range(tiles):
         for length, cls, name in (
-            (read + work, "c1", tr(f"count {t}", f"计数 {t}")),
+            (count, "c1", tr(f"count {t}", f"计数 {t}")),
             (late, "hollow dash", tr("wait", "等待")),
-            (write, "c3", tr(f"write {t}", f"写 {t}")),
+            (write, "c3", tr(f"w {t}", f"写 {t}")),
         ):
             lanes.bar(0, at, at + length, cls, name)
             at += length
     at = 0
-    for t in range(tiles + 1):
+    for t in range(tiles + ahead):
         if t < tiles:
-            lanes.bar(1, at, at + read + work, "c1", tr(f"count {t}", f"计数 {t}"))
-            at += read + work
-        if t:
-            lanes.bar(1, at, at + write, "c3", tr(f"write {t - 1}", f"写 {t - 1}"))
+            lanes.bar(1, at, at + count, "c1", tr(f"count {t}", f"计数 {t}"))
+            at += count
+        if t >= ahead:
+            name = tr(f"w {t - ahead}", f"写 {t - ahead}")
+            lanes.bar(1, at, at + write, "c3", name)
             at += write
     alt = tr(
-        f"Two rows of bars. Above, a block counts a tile, waits, and writes it, {tiles} times. Below it counts the next tile before it writes the last one, and does not wait.",
-        f"两行条形。上面：线程块对每个分块依次计数、等待、写出，共 {tiles} 次。下面：先为下一个分块计数，再写上一个分块，不用等待。",
+        f"Two rows of bars. Above, a block counts a tile, waits, and writes it (w), {tiles} times. Below, it writes a tile after it has counted {ahead} more, and does not wait.",
+        f"两行条形。上面：线程块对每个分块依次计数、等待、写出，共 {tiles} 次。下面：再给 {ahead} 个分块计数之后才写出一个分块，不用等待。",
     )
-    saved = tiles * turn - tiles * ahead
     caption = tr(
-        f"One block and {tiles} tiles. A wait of {late} in each tile disappears if what precedes a tile is asked for while the next one is counted ({saved} of {tiles * turn} here; the lengths are drawn, not measured).",
-        f"一个线程块、{tiles} 个分块。如果在为下一个分块计数的同时去问前一个分块之前有多少个，每个分块 {late} 的等待就消失了（图中 {tiles * turn} 里省下 {saved}；长度只是示意，并非实测）。",
+        f"One block and {tiles} tiles: it counts, and writes (w). The waits disappear if what precedes a tile is collected while the next {ahead} are counted. The lengths are drawn, not measured.",
+        f"一个线程块、{tiles} 个分块：先计数，再写出。如果在给后面 {ahead} 个分块计数的同时收集某个分块之前的个数，等待就消失了。长度只是示意，并非实测。",
     )
     return figure(s, alt=alt, caption=caption)

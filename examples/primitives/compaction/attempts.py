@@ -14,13 +14,9 @@
 # another row; what it should gain was written down before it ran.
 
 # %% variants
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cudatut.book.primitives.compaction.compactions import (
-    STATIC,
-    Compaction,
-    Shape,
-)
+from cudatut.book.primitives.compaction.compactions import Compaction, Shape
 from cudatut.book.rivals import cub
 
 import cudatut as ct
@@ -37,55 +33,60 @@ class Variant:
     predicted: float  # times as fast as that one
 
 
-BALLOTS = (("PACKED", 0),)
-LOOKS = Shape(256, 8, resident=3, look=2, more=BALLOTS)
-CARRIES = Shape(256, 8, resident=2, look=9, buffers=3)
-
-
-def like(shape, **changes):
-    return Shape(**{**vars(shape), **changes})
-
+LOOKS = Shape(256, 8, resident=3, look=2)
+BALLOTS = replace(LOOKS, more=(("PACKED", 0),))
+ONE = Shape(256, 8, resident=2, look=9, buffers=3)  # tiles of 32 KB
+SMALLER = replace(ONE, vectors=6, buffers=4)  # 24 KB
+TWO, THREE = (("AHEAD", 2),), (("AHEAD", 3),)
 
 VARIANTS = {
-    "look-back, ballots": Variant("look_back", LOOKS, "", 1.0),
+    "look-back, ballots": Variant("look_back", BALLOTS, "", 1.0),
     # Half of the instructions, and fewer registers.
     "bytes in place of ballots": Variant(
-        "look_back", like(LOOKS, more=()), "look-back, ballots", 1.1
+        "look_back", LOOKS, "look-back, ballots", 1.1
     ),
     # The next tiles are on their way while a block looks back.
     "copy engine": Variant(
         "bulk",
-        Shape(256, 8, resident=2, look=2, buffers=2, more=STATIC),
+        replace(LOOKS, resident=2, buffers=2),
         "bytes in place of ballots",
         1.2,
     ),
     # Nobody waits for a prefix, and the wait is a tile behind.
-    "carried": Variant("carried", CARRIES, "copy engine", 1.3),
+    "carried": Variant("carried", ONE, "copy engine", 1.3),
     # Twice the warps for the same tile hide more of each other's waits.
-    "carried, blocks of 512": Variant(
-        "carried", like(CARRIES, block=512, vectors=4, look=5), "carried", 1.05
-    ),
-    # One more tile on its way, of 24 KB instead of 32.
-    "carried, four tiles of 24 KB": Variant(
-        "carried",
-        like(CARRIES, block=384, vectors=4, buffers=4),
-        "carried",
-        1.03,
-    ),
-    # Late neighbors may be a tile later still, but loads come later.
-    "carried, two tiles ahead": Variant(
-        "carried",
-        like(CARRIES, block=384, vectors=4, buffers=4, more=(("AHEAD", 2),)),
-        "carried, four tiles of 24 KB",
-        1.0,
+    "blocks of 512": Variant(
+        "carried", replace(ONE, block=512, vectors=4), "carried", 1.05
     ),
     # Nobody reads the output again.
-    "carried, streaming stores": Variant(
-        "carried", like(CARRIES, more=(("STREAMED", 1),)), "carried", 1.0
+    "streaming stores": Variant(
+        "carried", replace(ONE, more=(("STREAMED", 1),)), "carried", 1.0
     ),
-    # Twice the numbers to read, and half of each tile's time for it.
-    "carried, tiles of 16 KB": Variant(
-        "carried", like(CARRIES, vectors=4, resident=4), "carried", 0.9
+    # One more tile on its way.
+    "four tiles of 24 KB": Variant("carried", SMALLER, "carried", 1.03),
+    # Late neighbors may be a tile later still.
+    "two tiles ahead": Variant(
+        "carried", replace(SMALLER, more=TWO), "four tiles of 24 KB", 1.0
+    ),
+    # Loads have a tile more of time.
+    "five tiles of 20 KB": Variant(
+        "carried",
+        replace(SMALLER, vectors=5, buffers=5, more=TWO),
+        "two tiles ahead",
+        1.02,
+    ),
+    # With two tiles ahead nobody should wait any more.
+    "three tiles ahead": Variant(
+        "carried",
+        replace(SMALLER, vectors=5, buffers=5, more=THREE),
+        "five tiles of 20 KB",
+        1.0,
+    ),
+    "two ahead, blocks of 512": Variant(
+        "carried",
+        replace(SMALLER, block=512, vectors=3, more=TWO),
+        "two tiles ahead",
+        1.02,
     ),
 }
 

@@ -4,12 +4,6 @@
 #include "primitives/compaction/compact.cuh"
 #include "ptx/bulk.cuh"
 
-#ifndef IN_ORDER
-#define IN_ORDER 0  // 1: prefixes by groups of tiles
-#endif
-#ifndef TICKETS
-#define TICKETS 1  // 0: a block has every gridDim.x-th tile
-#endif
 #ifndef RESIDENT
 #define RESIDENT 1  // blocks that an SM holds at least
 #endif
@@ -28,83 +22,61 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
   Vector* stages = reinterpret_cast<Vector*>(memory);
   T* staged = reinterpret_cast<T*>(memory) + BUFFERS * TILE;
   __shared__ Barrier full[BUFFERS];
-  __shared__ Ticket tickets[BUFFERS];
   __shared__ int of_warp[WARPS];
-  __shared__ Count of_counts[WARPS], prefix;
-  const int thread = threadIdx.x, lane = thread % 32;
-  constexpr int DRAWER = 32 % BLOCK;  // not of the warp that looks back
+  __shared__ Count prefix;
+  const int thread = threadIdx.x, lane = thread % 32, blocks = gridDim.x;
+  constexpr int BRINGS = 32 % BLOCK;  // not of the warp that looks back
+  const Word counter = __ldcg(state);
+  const unsigned number = number_of(counter);
+  Word* words = state + HEADER;
 
-  // Each block draws BUFFERS tickets more than it has tiles.
-  Word drawn = TICKETS ? 0 : __ldcg(state) & ~0xffffffffull | blockIdx.x;
-  auto draw_next = [&]() {
-    if (TICKETS)
-      drawn = draw(state);
-    else
-      drawn += gridDim.x;
-  };
-  auto bring = [&](int stage) {
-    const Ticket next =
-        TICKETS ? ticket_of(drawn, state, tiles + gridDim.x * BUFFERS)
-                : Ticket{(int)(unsigned)drawn, number_of(drawn)};
-    tickets[stage] = next;
-    const long long first = (long long)next.tile * TILE;
-    if (first + TILE > n) return;  // the last tile, if it is not full, or none
+  auto bring = [&](int stage, long long tile) {
+    if ((tile + 1) * TILE > n) return;  // the last, if it is not full, or none
     arrive_and_expect(full + stage, TILE * sizeof(T));
-    load_bytes(stages + stage * (TILE / PER_VECTOR), in + first,
+    load_bytes(stages + stage * (TILE / PER_VECTOR), in + tile * TILE,
                TILE * sizeof(T), full + stage);
   };
-  if (thread == DRAWER) {
+  if (thread == BRINGS) {
     for (int s = 0; s < BUFFERS; ++s) init(full + s, 1);
     fence_init();
-    for (int s = 0; s < BUFFERS; ++s) {
-      if (TICKETS || s) draw_next();
-      bring(s);
-    }
+    for (int s = 0; s < BUFFERS; ++s)
+      bring(s, blockIdx.x + (long long)s * blocks);
   }
   __syncthreads();
 
-  for (Ring<BUFFERS> ring;; ring.advance()) {
-    const Ticket ticket = tickets[ring.stage];
-    if (ticket.tile >= tiles) break;
-    if (thread == DRAWER) draw_next();  // it is on its way while we add
+  Ring<BUFFERS> ring;
+  for (long long tile = blockIdx.x; tile < tiles; tile += blocks) {
     Vector v[VECTORS];
     int before[VECTORS], total;
-    if ((ticket.tile + 1LL) * TILE <= n) {
+    if ((tile + 1) * TILE <= n) {
       wait(full + ring.stage, ring.parity);
       const Vector* rows = stages + ring.stage * (TILE / PER_VECTOR) +
                            thread / 32 * (32 * VECTORS) + lane;
 #pragma unroll
       for (int k = 0; k < VECTORS; ++k) v[k] = rows[k * 32];
     } else {
-      load_rows(in, ticket.tile, n, v);
+      load_rows(in, tile, n, v);
     }
-    const unsigned bits = kept_bits(v, flags + ticket.tile * (long long)TILE,
-                                    size_of(ticket.tile, n));
+    const unsigned bits = kept_bits(v, flags + tile * TILE, size_of(tile, n));
     const int rows = count_rows(bits, before);
     if (lane == 0) of_warp[thread / 32] = rows;
-    __syncthreads();  // besides, all have read the stage and the ticket
+    __syncthreads();  // besides, all have read the stage
     const int in_tile = before_warp(of_warp, total);
-    Word* words = state + HEADER;
-    if (thread == 0) announce(words, ticket.tile, ticket.number, (Count)total);
-    if (thread == DRAWER) bring(ring.stage);
+    if (thread == 0) announce(words, (int)tile, number, (Count)total);
+    if (thread == BRINGS) bring(ring.stage, tile + (long long)BUFFERS * blocks);
     stage_rows(v, bits, before, in_tile, total, staged);
-    Count found;
-    if (IN_ORDER) {
-      found = in_order(words, ticket.tile, tiles, ticket.number, (Count)total,
-                       of_counts, &prefix);
-    } else {
-      if (thread < 32) {
-        found = look_back(words, ticket.tile, ticket.number, (Count)total);
-        if (lane == 0) prefix = found;
-      }
-      __syncthreads();
-      found = prefix;
+    if (thread < 32) {
+      const Count found = look_back(words, (int)tile, number, (Count)total);
+      if (lane == 0) prefix = found;
     }
-    write_staged(staged, ticket.tile, n, (long long)found, total, out);
-    if (ticket.tile == tiles - 1) {  // it has waited for all
-      if (thread == 0) count[0] = (long long)found + total;
-      if (!TICKETS && thread == DRAWER) *state = ((drawn >> 32) + 1) << 32;
+    __syncthreads();
+    const long long found = prefix;
+    write_staged(staged, tile, n, found, total, out);
+    if (tile == tiles - 1 && thread == 0) {  // it has waited for all blocks
+      count[0] = found + total;
+      *state = ((counter >> 32) + 1) << 32;
     }
+    ring.advance();
   }
 }
 // --8<-- [end:kernel]

@@ -11,6 +11,7 @@ A Compaction owns what its kernels need besides the arrays. Calls that may
 overlap need one each.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,20 @@ STEPS = f"{FOLDER}/steps.cu"
 # What each kind is launched with: its file and its kernel.
 KINDS = {
     "look_back": (f"{FOLDER}/compact.cu", "compact"),
-    "at_once": (f"{FOLDER}/compact.cu", "compact"),  # few tiles, no tickets
     "bulk": (f"{FOLDER}/compact_bulk.cu", "compact_bulk"),
     "carried": (f"{FOLDER}/compact_carried.cu", "compact_carried"),
 }
-STATIC = (("TICKETS", 0),)
 SHAPES = {
     "look_back": Shape(256, 8, resident=3, look=2),
-    "at_once": Shape(256, 4, resident=4, look=2),
-    "bulk": Shape(256, 8, resident=2, look=2, buffers=2, more=STATIC),
-    "carried": Shape(256, 8, resident=2, look=9, buffers=3),
+    "bulk": Shape(256, 8, resident=2, look=2, buffers=2),
+    "carried": Shape(
+        256, 6, resident=2, look=9, buffers=4, more=(("AHEAD", 2),)
+    ),
 }
+# Flags need room in the buffers; short arrays have more tiles if these are
+# small.
+WITH_FLAGS = replace(SHAPES["carried"], vectors=5)
+SHORT = Shape(256, 4, resident=5, look=2)
 
 
 class Compaction:
@@ -50,7 +54,7 @@ class Compaction:
     kind: a key of KINDS. keep: an expression of CUDA C++ of an element `x`.
     flags: instead, an array of bytes tells what stays. partition: what does not
     stay goes to the end of out, last one first. shape: of the tiles; `more` of
-    it may set STAGED, IN_ORDER and TICKETS. Raises ValueError.
+    it may set PACKED, STREAMED and AHEAD. Raises ValueError.
     """
 
     def __init__(
@@ -69,7 +73,9 @@ class Compaction:
             raise ValueError(f"Compaction: {dtype} is none of {list(C_TYPES)}")
         if not 0 <= n <= MOST:
             raise ValueError(f"Compaction: {n} elements; from 0 to {MOST}")
-        shape = shape or SHAPES[kind]
+        if shape is None:
+            with_flags = flags and kind == "carried"
+            shape = WITH_FLAGS if with_flags else SHAPES[kind]
         size, wide = np.dtype(dtype).itemsize, n >= 1 << 32
         if shape.width < size:
             raise ValueError(f"Compaction: {dtype} in {shape.width} bytes")
@@ -79,27 +85,21 @@ class Compaction:
             "KEEP(x)": f"({keep})",
             "FLAGS": int(flags),
             "PARTITION": int(partition),
-            "AT_ONCE": int(kind == "at_once"),
             "COUNTED_IN": "long long" if wide else "unsigned",
         }
         self.kernel = ct.Kernel(*KINDS[kind], defines=defines)
         tile = shape.tile(dtype)
         self.tiles = ct.cdiv(max(n, 1), tile)
         self.block = shape.block + 32 * (kind == "carried")
-        self.shared = tile * size if defines.get("STAGED", 1) else 0
+        self.shared = tile * size
         if kind == "bulk":
             self.shared = (shape.buffers + 1) * tile * size
         elif kind == "carried":
             self.shared = shape.buffers * tile * (size + flags)
         self.grid, self.more = self.tiles, ()
-        if kind != "look_back":
+        if kind != "look_back":  # blocks that stay
             fits = resident(self.kernel, self.block, self.shared)
-        if kind in ("bulk", "carried"):
             self.grid, self.more = min(self.tiles, fits), (self.tiles,)
-        if kind == "at_once" and self.tiles > (most := min(shape.group, fits)):
-            raise ValueError(
-                f"Compaction at once: {n} elements; at most {most * tile}"
-            )
         self.state = new_state(
             words_of_state(shape, self.tiles, 8 if wide else 4)
         )
@@ -137,14 +137,11 @@ class Compaction:
 
 def fastest(n: int, dtype: str = "float32", **options: Any) -> Compaction:
     """The Compaction that was the fastest on the H200 for this length."""
-    shape = SHAPES["at_once"]
-    if n <= shape.tile(dtype) * shape.group:
-        try:
-            return Compaction(n, dtype, kind="at_once", **options)
-        except ValueError:  # this GPU does not hold so many tiles
-            pass
+    nbytes = n * np.dtype(dtype).itemsize
+    if nbytes <= 1 << 20:
+        return Compaction(n, dtype, shape=SHORT, **options)
     hopper = ct.device().compute_capability >= (9, 0)
-    kind = "carried" if hopper else "look_back"
+    kind = "carried" if hopper and nbytes > 8 << 20 else "look_back"
     return Compaction(n, dtype, kind=kind, **options)
 
 

@@ -141,8 +141,8 @@ partition = ct.bench(
 )
 
 # %% [markdown]
-# By size, half of the elements stay. Up to 2^20 all tiles run at the same time
-# and draw no tickets.
+# By size, half of the elements stay. Up to 2^21 a block for each tile looks
+# back; beyond, blocks stay.
 
 # %% sizes
 exponents = (10, 12, 14, 16, 18, 20, 22, 24, 26)
