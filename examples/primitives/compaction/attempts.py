@@ -84,7 +84,7 @@ VARIANTS = {
     ),
     "two ahead, blocks of 512": Variant(
         "carried",
-        replace(SMALLER, block=512, vectors=3, more=TWO),
+        replace(SMALLER, block=512, vectors=3, look=5, more=TWO),
         "two tiles ahead",
         1.02,
     ),
