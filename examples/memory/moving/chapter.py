@@ -6,7 +6,7 @@
 #     timeout_s: 180
 #     sizes:
 #       n: [67_108_864, 65_536]
-#       rounds: [15, 1]
+#       rounds: [51, 1]
 #       counts: [[1, 1_024, 262_144, 67_108_864], [1, 1_024, 4_096, 65_536]]
 # ---
 
@@ -26,7 +26,7 @@ from cudatut.book.memory.moving.direct import prepared
 
 n = 67_108_864  # floats: 268 MB
 counts = (1, 1_024, 262_144, 67_108_864)
-rounds = 15
+rounds = 51
 copy = prepared(ct.Kernel("memory/pinned/pinned.cu", "copy"), "PPQ")
 flags = cuda.host_alloc_flags
 x = ct.rng(0).random(n, dtype="float32")
@@ -68,10 +68,12 @@ def until_done(call):
     return 1e6 * (time.perf_counter() - begin)
 
 
-turns = {(w, m): lambda w=w, m=m: ways[w](m) for m in counts for w in ways}
-for call in turns.values():
-    call()  # the first of each is not counted
-times = ct.take_turns(turns, rounds, random.Random(0), until_done)
+times = {}
+for m in counts:  # a size at a time
+    turns = {(w, m): lambda w=w, m=m: ways[w](m) for w in ways}
+    for call in turns.values():
+        call()  # the first of each is not counted
+    times |= ct.take_turns(turns, rounds, random.Random(0), until_done)
 us = {one: float(np.median(some)) for one, some in times.items()}
 for w in ways:
     rate = 4 * n / us[w, n] / 1e3
