@@ -79,10 +79,14 @@ def _blocks(turn: Turn, height: int, width: int) -> int:
     return tiles
 
 
-def _group(turn: Turn, height: int, group: int) -> int:
+def _bands(group: int) -> int:
     if group < 1:
         raise ValueError(f"transpose: a band has {group} rows of tiles")
-    return min(group, max(1, ct.cdiv(turn.rows, height)))
+    return group
+
+
+def _group(turn: Turn, height: int, group: int) -> int:
+    return min(_bands(group), max(1, ct.cdiv(turn.rows, height)))
 
 
 def _run(kernel: ct.Kernel, arguments: tuple, **launch: Any) -> Callable:
@@ -158,6 +162,33 @@ def vectors(
     )
 
 
+def aligned(
+    x: Any,
+    out: Any,
+    read: int = 128,
+    wide: int = 32,
+    threads: int = 512,
+    span: int | None = None,
+    group: int = GROUP,
+) -> Callable:
+    """Writes pieces that begin at multiples of `span` elements (None: of 32
+    bytes), for rows of any address."""
+    turn = checked(x, out)
+    span = span or 32 // turn.size
+    name = f"transpose_aligned<{turn.ctype},{read},{wide},{threads},{span}>"
+    high = ct.cdiv(turn.rows + span - 1, read - span) if turn.rows else 0
+    tiles = high * ct.cdiv(turn.columns, wide)
+    if tiles > MOST_TILES:
+        raise ValueError(f"transpose: {tiles} tiles for one grid")
+    arguments = (*turn.arguments, min(_bands(group), max(1, high)))
+    return _run(
+        _kernel(f"{FOLDER}/aligned.cu", name),
+        arguments,
+        grid=tiles,
+        block=threads,
+    )
+
+
 def tma(
     x: Any,
     out: Any,
@@ -175,6 +206,10 @@ def tma(
     if not turn.wide:
         raise ValueError(
             "transpose: the TMA needs rows that begin at multiples of 16 bytes in both matrices: `several` takes all others"
+        )
+    if turn.rows * turn.size % 16:
+        raise ValueError(
+            f"transpose: rows of {turn.rows} elements of {turn.size} bytes in out: the TMA writes whole pieces of 16 bytes, and the last would reach beyond the row"
         )
     tiles = _blocks(turn, *tile)
     if not tiles:
@@ -202,7 +237,12 @@ def tma(
 
 
 def in_place(
-    x: Any, tile: int = 64, threads: int = 256, wide: bool | None = None
+    x: Any,
+    tile: int = 64,
+    threads: int = 256,
+    wide: bool | None = None,
+    group: int = 1,
+    both: bool = True,
 ) -> Callable:
     """x = x^T for a square x. wide: 16 bytes per access; None: where rows begin
     at multiples of 16 bytes."""
@@ -223,12 +263,14 @@ def in_place(
     if pairs > MOST_TILES:
         raise ValueError(f"transpose in place: {pairs} pairs of tiles")
     name = "transpose_in_place_vectors" if wide else "transpose_in_place"
+    more = f",{str(both).lower()}" if wide else ""
     kernel = _kernel(
-        f"{FOLDER}/in_place.cu", f"{name}<{C_TYPES[a.size]},{tile},{threads}>"
+        f"{FOLDER}/in_place.cu",
+        f"{name}<{C_TYPES[a.size]},{tile},{threads}{more}>",
     )
     return _run(
         kernel,
-        (a.address, n, a.stride),
+        (a.address, n, a.stride, min(_bands(group), max(1, ct.cdiv(tiles, 2)))),
         grid=pairs,
         block=threads,
         shared=2 * tile * tile * a.size if wide else 0,
