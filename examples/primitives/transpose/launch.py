@@ -1,7 +1,9 @@
 """Launchers of the kernels of this chapter, all of them out = x^T.
 
-    run = vectors(x, out)   # a matrix of any size, rows of any pitch
-    run()                   # launches; returns at once
+    run = transpose(x, out)   # a matrix of any size, rows of any pitch
+    run()                     # launches; returns at once
+
+`transpose` chooses among the others, which are the rungs of the chapter.
 
 Elements have 1, 2, 4 or 8 bytes. x and out are matrices on the GPU whose rows
 are contiguous and lie evenly apart, such as views `a[:, :n]`.
@@ -17,7 +19,16 @@ FOLDER = "primitives/transpose"
 C_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "double"}
 MOST_TILES = (1 << 31) - 1  # blocks of a grid
 MOST = MOST_TILES - 255  # rows and columns, which kernels round up to tiles
-GROUP = 8  # rows of tiles in a band
+ALL = MOST_TILES  # rows of tiles in a band: all there are
+GROUP = ALL
+# Tile and threads of `vectors`, by the bytes of an element.
+TILES = {
+    1: ((128, 128), 64),
+    2: ((128, 128), 256),
+    4: ((64, 64), 256),
+    8: ((32, 32), 256),
+}
+NARROW = 32  # fewer rows or columns are a tile of their own shape
 
 
 @cache
@@ -137,18 +148,20 @@ def several(
 def vectors(
     x: Any,
     out: Any,
-    tile: tuple[int, int] = (64, 64),
+    tile: tuple[int, int] | None = None,
     threads: int = 256,
     group: int = GROUP,
     hint: int = 0,
 ) -> Callable:
-    """16 bytes per access. Raises ValueError where rows do not begin at
+    """16 bytes per access; tile: None for that of TILES. Raises ValueError where rows do not begin at
     multiples of 16 bytes."""
     turn = checked(x, out)
     if not turn.wide:
         raise ValueError(
             "transpose: vectors of 16 bytes need rows that begin at multiples of 16 bytes in both matrices: `several` takes all others"
         )
+    if tile is None:
+        tile, threads = TILES[turn.size]
     name = (
         f"transpose_vectors<{turn.ctype},{tile[0]},{tile[1]},{threads},{hint}>"
     )
@@ -234,6 +247,18 @@ def tma(
         block=threads,
         shared=shared,
     )
+
+
+def transpose(x: Any, out: Any) -> Callable:
+    """The launch for these two matrices: `vectors` where all rows begin at
+    multiples of 16 bytes, `aligned` elsewhere, and tiles of 8 rows or columns
+    where there are hardly more."""
+    turn = checked(x, out)
+    if turn.columns < NARROW:
+        return several(x, out, (256, 8), 256)
+    if turn.rows < NARROW:
+        return several(x, out, (8, 256), 256)
+    return vectors(x, out) if turn.wide else aligned(x, out)
 
 
 def in_place(
