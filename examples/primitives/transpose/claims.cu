@@ -9,6 +9,9 @@
 //   by_columns       a tile of 32 x 32, with or without a barrier
 //
 // The first five: blocks of 64 x 16 threads, four elements for each.
+//
+// @instance by_columns<true>
+// @instance by_columns<false>
 
 extern "C" __global__ void notes_naive(const float* in, float* out, int n) {
   const int i = threadIdx.x + 64 * blockIdx.x;
