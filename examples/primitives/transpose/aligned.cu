@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(THREADS)
         [(threadIdx.x + k * THREADS) % COLUMNS] = kept[k];
   __syncthreads();
 
+  // --8<-- [start:write]
   for (int y = threadIdx.x / 32; y < COLUMNS && column + y < columns;
        y += THREADS / 32) {
     T* const to = out + (column + y) * pitch_out;
@@ -54,5 +55,6 @@ __global__ void __launch_bounds__(THREADS)
       if (0 <= r && r < rows) to[r] = tile[r - first][y];
     }
   }
+  // --8<-- [end:write]
 }
 // --8<-- [end:kernel]

@@ -13,6 +13,7 @@
 // @instance by_columns<true>
 // @instance by_columns<false>
 
+// --8<-- [start:kernels]
 extern "C" __global__ void notes_naive(const float* in, float* out, int n) {
   const int i = threadIdx.x + 64 * blockIdx.x;
   const int first = 4 * threadIdx.y + 64 * blockIdx.y;
@@ -83,3 +84,4 @@ __global__ void by_columns(const int* in, int* out, int n) {
   if (BARRIER) __syncthreads();
   out[row + x + (size_t)n * (column + y)] = tile[y][x];
 }
+// --8<-- [end:kernels]

@@ -9,15 +9,15 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             A tile has 32 rows of 32 words. `place(y, x)` says at which word of
-#             row y element x stands. Find one that uses no exclusive or: each row
-#             is a permutation, and a row as well as a column of the tile lies in
-#             32 banks. The check counts the passes of all rows and columns, and
-#             turns a matrix.
+#             A tile has 32 rows of 32 words. `place` is an expression in C that says
+#             at which word of row `y` element `x` stands. Find one that uses no
+#             exclusive or: each row is a permutation, and a row as well as a column
+#             of the tile lies in 32 banks. The check counts the banks of all
+#             columns, and turns matrices.
 #           zh: >-
-#             一个分块有 32 行，每行 32 个字。`place(y, x)` 给出元素 x 放在第 y 行的哪个字。
-#             请找一种不用异或的写法：每行都是一个排列，而且分块的一行和一列都分布在 32 个
-#             存储体里。检查程序数出所有行和列的趟数，再转置一个矩阵。
+#             一个分块有 32 行，每行 32 个字。`place` 是一个 C 表达式，给出元素 `x` 放在第 `y`
+#             行的哪个字。请找一种不用异或的写法：每行都是一个排列，而且分块的一行和一列都分布在
+#             32 个存储体里。检查程序数出每一列用到的存储体，再转置几个矩阵。
 #         fails: "columns"
 #       2:
 #         title: {en: "Pixels into planes", zh: "把像素拆成平面"}
@@ -28,8 +28,8 @@
 #             A picture has `n` pixels of three floats, side by side. `planes`
 #             makes three planes of it: out[c * n + i] = in[3 * i + c]. Launched
 #             with blocks of 256 threads, one for 256 pixels. Read and write
-#             neighboring words by neighboring threads. Which accesses to your
-#             tile in shared memory have conflicts, and why not?
+#             neighboring words by neighboring threads. Do the accesses to
+#             your tile in shared memory have conflicts, and why?
 #           zh: >-
 #             一幅图像有 `n` 个像素，每个像素的三个 float 紧挨在一起。`planes` 把它拆成三个
 #             平面：out[c * n + i] = in[3 * i + c]。每个线程块 256 个线程，负责 256 个像素。
@@ -54,11 +54,7 @@
 # ---
 
 # %% stub-1
-source = """
-__device__ int place(int y, int x) {
-  return x;  // yours
-}
-"""
+place = "x"  # yours: an expression in C of y and x
 
 # %% stub-2
 planes = ct.Kernel(

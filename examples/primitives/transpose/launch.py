@@ -249,6 +249,7 @@ def tma(
     )
 
 
+# --8<-- [start:choose]
 def transpose(x: Any, out: Any) -> Callable:
     """The launch for these two matrices: `vectors` where all rows begin at
     multiples of 16 bytes, `aligned` elsewhere, and tiles of 8 rows or columns
@@ -259,6 +260,9 @@ def transpose(x: Any, out: Any) -> Callable:
     if turn.rows < NARROW:
         return several(x, out, (8, 256), 256)
     return vectors(x, out) if turn.wide else aligned(x, out)
+
+
+# --8<-- [end:choose]
 
 
 def in_place(

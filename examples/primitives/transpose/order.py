@@ -149,8 +149,8 @@ if found:
     )
 
 # %% [markdown]
-# Longer rows: each begins so many bytes after a multiple of the page that a
-# row of 65,536 bytes has.
+# Longer rows: 65,536 bytes, and a few more, from the beginning of one row to
+# that of the next.
 
 # %% pitches
 rows = {}

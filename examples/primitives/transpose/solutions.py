@@ -18,9 +18,14 @@ import numpy as np
 
 import cudatut as ct
 
-REST = """
+KERNELS = """
+#ifndef PLACE
+#define PLACE(y, x) (x)
+#endif
+
 extern "C" __global__ void places(int* at) {
-  at[32 * threadIdx.y + threadIdx.x] = place(threadIdx.y, threadIdx.x);
+  at[32 * threadIdx.y + threadIdx.x] =
+      PLACE(threadIdx.y, threadIdx.x);
 }
 
 extern "C" __global__ void turn(const float* in, float* out, int n) {
@@ -28,23 +33,20 @@ extern "C" __global__ void turn(const float* in, float* out, int n) {
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = 32 * blockIdx.y, column = 32 * blockIdx.x;
   if (row + y < n && column + x < n)
-    tile[y][place(y, x)] = in[(size_t)(row + y) * n + column + x];
+    tile[y][PLACE(y, x)] = in[(size_t)(row + y) * n + column + x];
   __syncthreads();
   if (column + y < n && row + x < n)
-    out[(size_t)(column + y) * n + row + x] = tile[x][place(x, y)];
+    out[(size_t)(column + y) * n + row + x] = tile[x][PLACE(x, y)];
 }
 """
 
 # %% solution-1
-source = """
-__device__ int place(int y, int x) {
-  return (x + y) % 32;  // each row is rotated by one word more
-}
-"""
+place = "(x + y) % 32"  # each row is rotated by one word more
 
 # %% check-1
+source = f"#define PLACE(y, x) ({place})\n" + KERNELS
 at = ct.empty((32, 32), "int32")
-ct.Kernel(source + REST, "places")(at, grid=1, block=(32, 32))
+ct.Kernel(source, "places")(at, grid=1, block=(32, 32))
 found = at.get()
 ct.check(
     np.sort(found, axis=1),
@@ -54,7 +56,7 @@ ct.check(
 )
 banks = [len(set(column.tolist())) for column in found.T]
 ct.check(np.array(banks), np.full(32, 32), name="banks of the columns", rtol=0)
-turn = ct.Kernel(source + REST, "turn")
+turn = ct.Kernel(source, "turn")
 for n in (1, 31, 33, 257):
     numbers = ct.rng(n).random((n, n), dtype="float32")
     out = ct.empty((n, n), "float32")
