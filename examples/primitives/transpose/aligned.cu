@@ -7,7 +7,7 @@
 // less than SPAN. THREADS: of a block. SPAN: a power of 2; 32 bytes are one
 // sector. One block for each tile, in the order of order.cuh.
 //
-// @instance transpose_aligned<float,128,32,512,8>
+// @instance transpose_aligned<float,128,64,512,8>
 // @instance transpose_aligned<float,256,32,512,32>
 // @instance transpose_aligned<unsigned short,128,64,512,16>
 // @instance transpose_aligned<double,128,32,512,4>

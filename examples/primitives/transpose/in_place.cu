@@ -9,8 +9,8 @@
 // pair of tiles, t (t + 1) / 2 for t = ceil(n / TILE).
 // BOTH: both tiles are on their way at once. group: as in order.cuh.
 //
-// @instance transpose_in_place<float,32,256>
-// @instance transpose_in_place_vectors<float,64,256,true>
+// @instance transpose_in_place<float,64,128>
+// @instance transpose_in_place_vectors<float,64,128,true>
 #include "order.cuh"
 
 // --8<-- [start:pair]

@@ -23,7 +23,7 @@ ALL = MOST_TILES  # rows of tiles in a band: all there are
 GROUP = ALL
 # Tile and threads of `vectors`, by the bytes of an element.
 TILES = {
-    1: ((128, 128), 64),
+    1: ((128, 256), 128),
     2: ((128, 128), 256),
     4: ((64, 64), 256),
     8: ((32, 32), 256),
@@ -179,7 +179,7 @@ def aligned(
     x: Any,
     out: Any,
     read: int = 128,
-    wide: int = 32,
+    wide: int | None = None,
     threads: int = 512,
     span: int | None = None,
     group: int = GROUP,
@@ -188,6 +188,7 @@ def aligned(
     bytes), for rows of any address."""
     turn = checked(x, out)
     span = span or 32 // turn.size
+    wide = wide or (32 if turn.size == 8 else 64)
     name = f"transpose_aligned<{turn.ctype},{read},{wide},{threads},{span}>"
     high = ct.cdiv(turn.rows + span - 1, read - span) if turn.rows else 0
     tiles = high * ct.cdiv(turn.columns, wide)
@@ -252,14 +253,18 @@ def tma(
 # --8<-- [start:choose]
 def transpose(x: Any, out: Any) -> Callable:
     """The launch for these two matrices: `vectors` where all rows begin at
-    multiples of 16 bytes, `aligned` elsewhere, and tiles of 8 rows or columns
-    where there are hardly more."""
+    multiples of 16 bytes and most tiles are whole, `aligned` elsewhere, and
+    tiles of 8 rows or columns where there are hardly more."""
     turn = checked(x, out)
     if turn.columns < NARROW:
         return several(x, out, (256, 8), 256)
     if turn.rows < NARROW:
         return several(x, out, (8, 256), 256)
-    return vectors(x, out) if turn.wide else aligned(x, out)
+    (high, wide), _ = TILES[turn.size]
+    whole = (turn.rows // high) * (turn.columns // wide)
+    if turn.wide and 4 * whole >= 3 * _blocks(turn, high, wide):
+        return vectors(x, out)
+    return aligned(x, out)
 
 
 # --8<-- [end:choose]
@@ -268,7 +273,7 @@ def transpose(x: Any, out: Any) -> Callable:
 def in_place(
     x: Any,
     tile: int = 64,
-    threads: int = 256,
+    threads: int = 128,
     wide: bool | None = None,
     group: int = 1,
     both: bool = True,

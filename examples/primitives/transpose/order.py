@@ -46,20 +46,21 @@ host = ct.rng(0).random((n, n), dtype="float32")
 roomy, wide = (ct.empty(n * (n + MORE), "float32") for _ in range(2))
 x, out = (one[: n * n].reshape(n, n) for one in (roomy, wide))
 x.set(host)
-some = ct.rng(1).integers(0, n, 4)
 
 
-def checked(name, run, target=out):
+def checked(name, run, target, source):
     ct.poison(wide)
     run()
+    some = ct.rng(1).integers(0, len(target), 4)
     got = np.stack([target[int(k)].get() for k in some])
-    ct.check(got, host[:, some].T, name=name, rtol=0)
+    ct.check(got, source[:, some].T, name=name, rtol=0)
     return run
 
 
-def contest(name, runs, target=out):
+def contest(name, runs, target=out, source=host):
     """Ratios to the copy, by name; empty under a tool."""
-    runs = {one: checked(one, run, target) for one, run in runs.items()}
+    for one, run in runs.items():
+        checked(one, run, target, source)
     flat = roomy[: n * n], wide[: n * n]
     found = ct.bench(
         runs | {"copy": ct.vendor.copy(*reversed(flat))},
@@ -130,22 +131,34 @@ if found:
 
 # %% [markdown]
 # The order of the tiles, from along the rows of the input to along the rows of
-# the output, in bands of so many rows of tiles.
+# the output, in bands of so many rows of tiles; for three matrices of the same
+# size.
 
 # %% orders
-BANDS = sorted({min(band, n // 64) for band in (1, 4, 16, 64, 128, 256)})
-found = contest(
-    "orders",
-    {f"bands of {band}": launch.vectors(x, out, group=band) for band in BANDS},
-)
-if found:
-    ct.table(
-        "of the copy, by the order",
+BANDS = (1, 4, 16, 64, 256, 512)
+ratios = {}
+for rows in (n, n // 2, 2 * n):
+    columns = n * n // rows
+    a, b = (
+        one.reshape(shape)
+        for one, shape in ((x, (rows, columns)), (out, (columns, rows)))
+    )
+    named = {f"{rows} x {columns}, bands of {band}": band for band in BANDS}
+    found = contest(
+        f"orders, {rows} x {columns}",
         {
-            f"{band}": {"of the copy": found[f"bands of {band}"]}
-            for band in BANDS
+            name: launch.vectors(a, b, group=band)
+            for name, band in named.items()
         },
-        corner="rows of tiles in a band",
+        b,
+        host.reshape(rows, columns),
+    )
+    for name, ratio in found.items():
+        of = ratios.setdefault(f"{named[name]}", {})
+        of[f"{rows} x {columns}"] = ratio
+if ratios:
+    ct.table(
+        "of the copy, by the order", ratios, corner="rows of tiles in a band"
     )
 
 # %% [markdown]

@@ -36,7 +36,10 @@ ct.compile_ahead(
         for (h, w), t in (launch.TILES[size],)
     ]
     + [
-        (f"{T}/aligned.cu", f"transpose_aligned<{c},128,32,512,{32 // size}>")
+        (
+            f"{T}/aligned.cu",
+            f"transpose_aligned<{c},128,{32 if size == 8 else 64},512,{32 // size}>",
+        )
         for c, size in TYPES.items()
     ]
     + [
@@ -45,8 +48,15 @@ ct.compile_ahead(
         for h, w in ((256, 8), (8, 256))
     ]
     + [
-        (f"{T}/in_place.cu", "transpose_in_place<float,32,256>"),
+        (f"{T}/aligned.cu", f"transpose_aligned<float,128,64,512,{span}>")
+        for span in (16, 32)
+    ]
+    + [
+        (f"{T}/several.cu", "transpose_several<float,128,32,512>"),
+        (f"{T}/in_place.cu", "transpose_in_place<float,64,128>"),
+        (f"{T}/in_place.cu", "transpose_in_place_vectors<float,64,128,true>"),
         (f"{T}/in_place.cu", "transpose_in_place_vectors<float,64,256,true>"),
+        (f"{T}/in_place.cu", "transpose_in_place_vectors<float,64,256,false>"),
     ]
 )
 
@@ -108,8 +118,9 @@ CASES = {  # type, rows, columns, floats more in a row of each
     "bf16, square": ("uint16", large, large, 0, 0),
     "float64, square": ("float64", large // 2, large // 2, 0, 0),
     "uint8, square": ("uint8", large, large, 0, 0),
-    "rows at multiples of 16 bytes": ("float32", large - 3, large - 7, 3, 7),
+    "rows at multiples of 16 bytes": ("float32", large - 3, large - 7, 7, 3),
     "rows anywhere": ("float32", large - 3, large - 7, 0, 0),
+    "bf16, rows anywhere": ("uint16", large - 3, large - 7, 0, 0),
     "8 columns": ("float32", long, 8, 0, 0),
     "8 rows": ("float32", 8, long, 0, 0),
     "64 columns": ("float32", long // 16, 64, 0, 0),
@@ -180,4 +191,100 @@ if not ct.tool.running():
             name: one.goal("ours", "copy", 0.95)
             for name, one in measured.items()
         },
+    )
+
+# %% [markdown]
+# Where the goal is missed: attempts. Rows that begin anywhere, first. If the
+# rows that a block of `aligned` reads more than it writes came from memory, this
+# would be the most:
+
+# %% anywhere
+dtype, rows, columns, *_ = CASES["rows anywhere"]
+source.set(host)
+a = numbers(source, dtype, rows, columns, columns)
+b = numbers(target, dtype, columns, rows, rows)
+SPANS = {
+    "aligned, 32 bytes": 8,
+    "aligned, 64 bytes": 16,
+    "aligned, 128 bytes": 32,
+}
+runs = {"several": launch.several(a, b, (128, 32), 512)}
+for name, span in SPANS.items():
+    runs[name] = launch.aligned(a, b, span=span)
+runs["aligned, 32 bytes, along in"] = launch.aligned(a, b, group=1)
+there = numbers(host, dtype, rows, columns, columns)
+some = ct.rng(1).integers(0, columns, 4)
+for name, run in runs.items():
+    ct.poison(target)
+    run()
+    got = np.stack([b[int(k)].get() for k in some])
+    ct.check(got, there[:, some].T, name=name, rtol=0)
+flat = [one[: rows * columns] for one in (target, source)]
+tried = ct.bench(
+    runs | {"copy": ct.vendor.copy(*flat)},
+    bytes=2 * 4 * rows * columns,
+    name="attempts, rows anywhere",
+    rounds=rounds,
+)
+if not ct.tool.running():
+    most_of = {
+        name: 2 / (1 + 128 / (128 - span)) for name, span in SPANS.items()
+    }
+    ct.table(
+        "attempts, rows anywhere",
+        {
+            name: {
+                "predicted at most": most_of.get(name),
+                "of the copy": tried.ratio(name, "copy").median,
+            }
+            for name in runs
+        },
+        corner="kernel",
+    )
+
+# %% [markdown]
+# In place. A block that requests both tiles before it stores the first has
+# twice as much on its way; we predict 2 % from it. From bands, and from half of
+# the threads with the same bytes on their way, we predict nothing.
+
+# %% attempts-in-place
+square = source[: large * large].reshape(large, large)
+WAYS = {  # threads, rows of pairs in a band, both at once
+    "one tile, then the other": (256, 1, False),
+    "both at once": (256, 1, True),
+    "both, bands of 8": (256, 8, True),
+    "both, 128 threads": (128, 1, True),
+}
+PREDICTED = dict(zip(WAYS, (None, 1.02, 1.0, 1.0)))
+runs = {}
+for name, (threads, group, both) in WAYS.items():
+    square.set(host[: large * large].reshape(large, large))
+    runs[name] = launch.in_place(square, 64, threads, None, group, both)
+    runs[name]()
+    got = np.stack([square[int(k)].get() for k in range(0, large, large // 4)])
+    wanted = host[: large * large].reshape(large, large)
+    ct.check(got, wanted[:, :: large // 4].T, name=name, rtol=0)
+flat = [one[: large * large] for one in (target, source)]
+tried = ct.bench(
+    runs | {"copy": ct.vendor.copy(*flat)},
+    bytes=2 * 4 * large * large,
+    name="attempts, in place",
+    rounds=rounds,
+)
+if not ct.tool.running():
+    names = list(WAYS)
+    before = dict(zip(names[1:], (names[0], names[1], names[1])))
+    ct.table(
+        "attempts, in place",
+        {
+            name: {
+                "gain predicted": PREDICTED[name],
+                "gain": tried.ratio(name, before[name]).median
+                if name in before
+                else None,
+                "of the copy": tried.ratio(name, "copy").median,
+            }
+            for name in WAYS
+        },
+        corner="kernel",
     )
