@@ -1,11 +1,11 @@
-// Kernels of examples/primitives/transpose on a CPU: a thread of the host for each thread of a block, blocks one after the
-// other. KERNELS: a header with the kernels; RUN: the launch of `in`, `out` and the numbers of the command line.
-#include <pthread.h>
+// Kernels of examples/primitives/transpose on a CPU: the threads of a block take turns, each up to its next barrier; blocks
+// come one after the other. KERNELS: a header with the kernels; RUN: the launch of `in`, `out` and the numbers of the command line.
+#include <ucontext.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <functional>
 #include <vector>
 
 #define __global__
@@ -22,28 +22,48 @@ struct Three {
 struct uint4 {
   unsigned x, y, z, w;
 };
-static thread_local Three threadIdx;
+static Three threadIdx;
 static Three blockIdx;
-static pthread_barrier_t all;
 static uint4 dynamic_shared[1 << 14];
-static void __syncthreads() { pthread_barrier_wait(&all); }
+static ucontext_t turns, *current;
+static void __syncthreads() { swapcontext(current, &turns); }
 static uint4 __ldcs(const uint4* at) { return *at; }
 static void __stcs(uint4* at, const uint4& value) { *at = value; }
 
 #include KERNELS
 
+static std::function<void()> body;
+static unsigned running;
+static void one_thread() {
+  body();
+  --running;
+}
+
 template <class Body>
-void launch(unsigned grid, unsigned x, unsigned y, Body body) {
+void launch(unsigned grid, unsigned x, unsigned y, Body work) {
+  constexpr size_t STACK = 1 << 15;
+  const unsigned threads = x * y;
+  static std::vector<char> stacks;
+  stacks.resize(threads * STACK);
+  std::vector<ucontext_t> at(threads);
+  body = work;
   for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) {
-    pthread_barrier_init(&all, nullptr, x * y);
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < x * y; ++t)
-      threads.emplace_back([=] {
+    for (unsigned t = 0; t < threads; ++t) {
+      getcontext(&at[t]);
+      at[t].uc_stack = {stacks.data() + t * STACK, 0, STACK};
+      at[t].uc_link = &turns;
+      makecontext(&at[t], one_thread, 0);
+    }
+    std::vector<bool> ended(threads);
+    for (running = threads; running;)
+      for (unsigned t = 0; t < threads; ++t) {
+        if (ended[t]) continue;
         threadIdx = {t % x, t / x, 0};
-        body();
-      });
-    for (auto& one : threads) one.join();
-    pthread_barrier_destroy(&all);
+        current = &at[t];
+        const unsigned before = running;
+        swapcontext(&turns, current);
+        ended[t] = running < before;
+      }
   }
 }
 
@@ -54,8 +74,8 @@ int main(int, char** words) {
   const int group = atoi(words[5]), late = atoi(words[6]);
   using T = ELEMENT;
   const T mark = 77;
-  std::vector<uint4> first(rows * from * sizeof(T) / 16 + 2);
-  std::vector<uint4> second((columns * to + late) * sizeof(T) / 16 + 2);
+  std::vector<uint4> first(rows * from * sizeof(T) / 16 + 4096);
+  std::vector<uint4> second((columns * to + late) * sizeof(T) / 16 + 4096);
   T* const in = reinterpret_cast<T*>(first.data());
   T* const whole = reinterpret_cast<T*>(second.data());
   T* const out = IN_PLACE ? in : whole + late;
