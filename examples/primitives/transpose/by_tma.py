@@ -40,13 +40,11 @@ for rows, columns in ((64, 64), (4, 7), (132, 33), (1000, 777), (2100, 3011)):
     for kind in KINDS:
         pitch = 4 * ct.cdiv(columns, 4)
         small = ct.rng(rows).random((rows, pitch), dtype="float32")
-        a, b = ct.to_device(small), ct.empty((columns, rows + 4), "float32")
+        wanted = np.full((columns, rows + 4), 7, "float32")
+        a, b = ct.to_device(small), ct.to_device(wanted)
         make(kind, a[:, :columns], b[:, :rows], group=2)()
-        label = f"{kind}, {rows} x {columns}"
-        whole, wanted = b.get(), small[:, :columns].T
-        ct.check(whole[:, :rows], wanted, name=label, rtol=0)
-        if not ct.tool.running():  # where nothing is poisoned
-            assert np.isnan(whole[:, rows:]).all(), f"{kind} wrote between rows"
+        wanted[:, :rows] = small[:, :columns].T
+        ct.check(b, wanted, name=f"{kind}, {rows} x {columns}", rtol=0)
 
 # %% [markdown]
 # The launcher refuses rows of the output that are no multiple of 16 bytes. Here

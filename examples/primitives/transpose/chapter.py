@@ -106,7 +106,7 @@ for name, run in runs.items():
 
 # %% [markdown]
 # Matrices that no tile divides, with rows that lie apart: `vectors` wants them
-# at multiples of 16 bytes. What lies between the rows stays as it was.
+# at multiples of 16 bytes. What lies between the rows has to stay 7.
 
 # %% check
 SHAPES = ((1, 1), (31, 33), (1, 257), (255, 1), (257, 255), (1000, 777))
@@ -118,14 +118,11 @@ for rows, columns in SHAPES:
                 4 * ct.cdiv(p, 4) for p in (in_pitch, out_pitch)
             )
         small = ct.rng(rows).random((rows, in_pitch), dtype="float32")
-        a, b = ct.to_device(small), ct.empty((columns, out_pitch), "float32")
+        wanted = np.full((columns, out_pitch), 7, "float32")
+        a, b = ct.to_device(small), ct.to_device(wanted)
         make(a[:, :columns], b[:, :rows])()
-        whole = b.get()
-        wanted = small[:, :columns].T
-        label = f"{name}, {rows} x {columns}"
-        ct.check(whole[:, :rows], wanted, name=label, rtol=0)
-        if not ct.tool.running():  # where nothing is poisoned
-            assert np.isnan(whole[:, rows:]).all(), f"{name} wrote between rows"
+        wanted[:, :rows] = small[:, :columns].T
+        ct.check(b, wanted, name=f"{name}, {rows} x {columns}", rtol=0)
 
 # %% [markdown]
 # Before the run: how many passes the port of an SM needs for 128 bytes of the
