@@ -1,7 +1,9 @@
 """Launchers of the kernels of this chapter, all of them out = x^T.
 
-    run = vectors(x, out)   # a matrix of any size, rows of any pitch
-    run()                   # launches; returns at once
+    run = transpose(x, out)   # a matrix of any size, rows of any pitch
+    run()                     # launches; returns at once
+
+`transpose` chooses among the others, which are the rungs of the chapter.
 
 Elements have 1, 2, 4 or 8 bytes. x and out are matrices on the GPU whose rows
 are contiguous and lie evenly apart, such as views `a[:, :n]`.
@@ -17,7 +19,16 @@ FOLDER = "primitives/transpose"
 C_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "double"}
 MOST_TILES = (1 << 31) - 1  # blocks of a grid
 MOST = MOST_TILES - 255  # rows and columns, which kernels round up to tiles
-GROUP = 8  # rows of tiles in a band
+ALL = MOST_TILES  # rows of tiles in a band: all there are
+GROUP = ALL
+# Tile and threads of `vectors`, by the bytes of an element.
+TILES = {
+    1: ((128, 256), 128),
+    2: ((128, 128), 256),
+    4: ((64, 64), 256),
+    8: ((32, 32), 256),
+}
+NARROW = 32  # fewer rows or columns are a tile of their own shape
 
 
 @cache
@@ -79,10 +90,14 @@ def _blocks(turn: Turn, height: int, width: int) -> int:
     return tiles
 
 
-def _group(turn: Turn, height: int, group: int) -> int:
+def _bands(group: int) -> int:
     if group < 1:
         raise ValueError(f"transpose: a band has {group} rows of tiles")
-    return min(group, max(1, ct.cdiv(turn.rows, height)))
+    return group
+
+
+def _group(turn: Turn, height: int, group: int) -> int:
+    return min(_bands(group), max(1, ct.cdiv(turn.rows, height)))
 
 
 def _run(kernel: ct.Kernel, arguments: tuple, **launch: Any) -> Callable:
@@ -133,18 +148,20 @@ def several(
 def vectors(
     x: Any,
     out: Any,
-    tile: tuple[int, int] = (64, 64),
+    tile: tuple[int, int] | None = None,
     threads: int = 256,
     group: int = GROUP,
     hint: int = 0,
 ) -> Callable:
-    """16 bytes per access. Raises ValueError where rows do not begin at
+    """16 bytes per access; tile: None for that of TILES. Raises ValueError where rows do not begin at
     multiples of 16 bytes."""
     turn = checked(x, out)
     if not turn.wide:
         raise ValueError(
             "transpose: vectors of 16 bytes need rows that begin at multiples of 16 bytes in both matrices: `several` takes all others"
         )
+    if tile is None:
+        tile, threads = TILES[turn.size]
     name = (
         f"transpose_vectors<{turn.ctype},{tile[0]},{tile[1]},{threads},{hint}>"
     )
@@ -155,6 +172,34 @@ def vectors(
         grid=_blocks(turn, *tile),
         block=threads,
         shared=tile[0] * tile[1] * turn.size,
+    )
+
+
+def aligned(
+    x: Any,
+    out: Any,
+    read: int = 128,
+    wide: int | None = None,
+    threads: int = 512,
+    span: int | None = None,
+    group: int = GROUP,
+) -> Callable:
+    """Writes pieces that begin at multiples of `span` elements (None: of 32
+    bytes), for rows of any address."""
+    turn = checked(x, out)
+    span = span or 32 // turn.size
+    wide = wide or (32 if turn.size == 8 else 64)
+    name = f"transpose_aligned<{turn.ctype},{read},{wide},{threads},{span}>"
+    high = ct.cdiv(turn.rows + span - 1, read - span) if turn.rows else 0
+    tiles = high * ct.cdiv(turn.columns, wide)
+    if tiles > MOST_TILES:
+        raise ValueError(f"transpose: {tiles} tiles for one grid")
+    arguments = (*turn.arguments, min(_bands(group), max(1, high)))
+    return _run(
+        _kernel(f"{FOLDER}/aligned.cu", name),
+        arguments,
+        grid=tiles,
+        block=threads,
     )
 
 
@@ -175,6 +220,10 @@ def tma(
     if not turn.wide:
         raise ValueError(
             "transpose: the TMA needs rows that begin at multiples of 16 bytes in both matrices: `several` takes all others"
+        )
+    if turn.rows * turn.size % 16:
+        raise ValueError(
+            f"transpose: rows of {turn.rows} elements of {turn.size} bytes in out: the TMA writes whole pieces of 16 bytes, and the last would reach beyond the row"
         )
     tiles = _blocks(turn, *tile)
     if not tiles:
@@ -201,8 +250,33 @@ def tma(
     )
 
 
+# --8<-- [start:choose]
+def transpose(x: Any, out: Any) -> Callable:
+    """The launch for these two matrices: `vectors` where all rows begin at
+    multiples of 16 bytes and most tiles are whole, `aligned` elsewhere, and
+    tiles of 8 rows or columns where there are hardly more."""
+    turn = checked(x, out)
+    if turn.columns < NARROW:
+        return several(x, out, (256, 8), 256)
+    if turn.rows < NARROW:
+        return several(x, out, (8, 256), 256)
+    (high, wide), _ = TILES[turn.size]
+    whole = (turn.rows // high) * (turn.columns // wide)
+    if turn.wide and 4 * whole >= 3 * _blocks(turn, high, wide):
+        return vectors(x, out)
+    return aligned(x, out)
+
+
+# --8<-- [end:choose]
+
+
 def in_place(
-    x: Any, tile: int = 64, threads: int = 256, wide: bool | None = None
+    x: Any,
+    tile: int = 64,
+    threads: int = 128,
+    wide: bool | None = None,
+    group: int = 1,
+    both: bool = True,
 ) -> Callable:
     """x = x^T for a square x. wide: 16 bytes per access; None: where rows begin
     at multiples of 16 bytes."""
@@ -223,12 +297,14 @@ def in_place(
     if pairs > MOST_TILES:
         raise ValueError(f"transpose in place: {pairs} pairs of tiles")
     name = "transpose_in_place_vectors" if wide else "transpose_in_place"
+    more = f",{str(both).lower()}" if wide else ""
     kernel = _kernel(
-        f"{FOLDER}/in_place.cu", f"{name}<{C_TYPES[a.size]},{tile},{threads}>"
+        f"{FOLDER}/in_place.cu",
+        f"{name}<{C_TYPES[a.size]},{tile},{threads}{more}>",
     )
     return _run(
         kernel,
-        (a.address, n, a.stride),
+        (a.address, n, a.stride, min(_bands(group), max(1, ct.cdiv(tiles, 2)))),
         grid=pairs,
         block=threads,
         shared=2 * tile * tile * a.size if wide else 0,

@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(THREADS)
   out += column * pitch_out + row;
   const int height = rows - row, width = columns - column;  // what is left
 
+  // --8<-- [start:read]
   T kept[EACH];
 #pragma unroll
   for (int k = 0; k < EACH; ++k) {
@@ -40,6 +41,7 @@ __global__ void __launch_bounds__(THREADS)
     const int x = (threadIdx.x + k * THREADS) % COLUMNS;
     tile[y][x] = kept[k];
   }
+  // --8<-- [end:read]
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < EACH; ++k) {

@@ -84,6 +84,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int k = 0; k < PER; ++k) v[e][k] = load<T, HINT>(from + k * pitch_in);
   }
+  // --8<-- [start:turn]
 #pragma unroll
   for (int e = 0; e < EACH; ++e) {
     const int y = (threadIdx.x + e * THREADS) / WIDE;
@@ -96,6 +97,7 @@ __global__ void __launch_bounds__(THREADS)
       tile[x * PER + k][y ^ x % 8] = turned;
     }
   }
+  // --8<-- [end:turn]
   __syncthreads();
 #pragma unroll
   for (int e = 0; e < EACH * PER; ++e) {
