@@ -55,6 +55,7 @@ EXAMPLES = {
     "basics": SHARED,
     "reduction": SHARED,
     "memory": SHARED,
+    "primitives": SHARED,
     "gemm": f"{SHARED} published",
     "llm": f"{SHARED} published",
     "tensor": f"{SHARED} published",
