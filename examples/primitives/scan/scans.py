@@ -88,6 +88,7 @@ KERNELS = {
     "in_order": ("one_pass.cu", "scan_in_order"),
     "at_once": ("one_pass.cu", "scan_at_once"),
     "bulk": ("bulk.cu", "scan_bulk"),
+    "ahead": ("ahead.cu", "scan_ahead"),
     "cluster": ("cluster.cu", "scan_cluster"),
     "segments": ("segments.cu", "scan_segments"),
 }
@@ -198,8 +199,10 @@ class Scan:
                 raise ValueError(
                     f"cluster scan: {n} elements; at most {grid * tile}"
                 )
-        elif self.kind == "bulk":
+        elif self.kind in ("bulk", "ahead"):
             shared = shape.buffers * tile * np.dtype(self.dtype).itemsize
+            if self.kind == "ahead":  # one more row of threads, for other tasks
+                block = block, dict(shape.more).get("TEAMS", 1) + 1
             grid, more = min(tiles, resident(kernel, block, shared)), (tiles,)
         elif self.kind == "at_once":
             most = min(shape.group, resident(kernel, block))
@@ -222,7 +225,7 @@ class Scan:
         return launch
 
 
-def resident(kernel: ct.Kernel, block: int, shared: int = 0) -> int:
+def resident(kernel: ct.Kernel, block: Any, shared: int = 0) -> int:
     """Blocks that this GPU holds at the same time."""
     found = kernel.resources(block, shared).blocks_per_sm
     return max(1, found) * ct.device().sm_count
