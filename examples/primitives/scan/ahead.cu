@@ -18,21 +18,55 @@
 #ifndef ADDERS
 #define ADDERS 2  // warps that add up tiles, each a tile of its own
 #endif
+#ifndef LOOKERS
+#define LOOKERS 1  // warps that look at sums, each at those of its own wave
+#endif
 #ifndef BULK_STORES
 #define BULK_STORES 0  // 1: the copy engine writes the sums
 #endif
 
-static_assert(ADDERS + 2 <= WARPS, "one row of warps");
+static_assert(1 + LOOKERS + ADDERS <= WARPS, "one row of warps");
 static_assert(BUFFERS > TEAMS, "a team's next tile comes before its last goes");
+static_assert(BUFFERS >= LOOKERS && BUFFERS >= ADDERS,
+              "nobody is a whole round of the ring ahead");
 
 struct Shared {
-  Barrier full[BUFFERS], ready[BUFFERS], empty[BUFFERS];
+  Barrier full[BUFFERS];   // a tile has come
+  Barrier ready[BUFFERS];  // what precedes it is known
+  Barrier empty[BUFFERS];  // it is scanned: its place is free
+  Barrier passed[LOOKERS];
   T before_warp[BUFFERS][WARPS];  // in its tile
-  T before_tile[BUFFERS];
+  T before_tile[BUFFERS];         // in the array
+  T before_wave[LOOKERS];
   Word counter;
 };
 
-// A warp adds up a tile of sums by warp: what precedes each warp in the tile.
+// Which tiles a block has, and where in the ring. Parities tell only two phases
+// apart. So whoever wants the tile of turn k waits first until its place is
+// free: then the phase of the tile before in this place has ended.
+struct Turn {
+  int k;
+
+  __device__ __forceinline__ long long tile() const {
+    return blockIdx.x + (long long)k * gridDim.x;
+  }
+  __device__ __forceinline__ int stage() const { return k % BUFFERS; }
+  __device__ __forceinline__ int parity() const { return k / BUFFERS % 2; }
+  __device__ __forceinline__ bool is_full(long long n) const {
+    return (tile() + 1) * TILE <= n;
+  }
+  __device__ __forceinline__ void wait_for_place(Shared& shared) const {
+    wait(shared.empty + stage(), parity() ^ 1);
+  }
+  __device__ __forceinline__ void wait_for_tile(Shared& shared,
+                                                long long n) const {
+    wait_for_place(shared);
+    if (is_full(n)) wait(shared.full + stage(), parity());
+  }
+};
+
+// A warp adds up a tile. before[w]: what precedes warp w's part of it.
+// --8<-- [start:add]
 __device__ __forceinline__ T add_tile(const T* __restrict__ in, long long tile,
                                       long long n, const Vector* stage,
                                       T* before) {
@@ -72,6 +106,21 @@ __device__ __forceinline__ T add_tile(const T* __restrict__ in, long long tile,
   }
   return sum;  // right in lane 0
 }
+// --8<-- [end:add]
+
+// What precedes wave k, which the warp that looks at the wave before passes on.
+__device__ __forceinline__ T passed_to(Shared& shared, int k) {
+  const int own = k % LOOKERS;
+  if (k == 0) return T(0);
+  wait(shared.passed + own, (k / LOOKERS - (own == 0)) % 2);
+  return shared.before_wave[own];
+}
+
+__device__ __forceinline__ void pass_on(Shared& shared, int k, T before) {
+  const int next = (k + 1) % LOOKERS;
+  shared.before_wave[next] = before;
+  arrive(shared.passed + next);
+}
 
 // out: sums of in[0 .. n), which is aligned to 16 bytes. Block: (BLOCK, TEAMS +
 // 1). Dynamic shared memory: BUFFERS tiles. state: as for scan_look_back. Block
@@ -92,6 +141,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
       init(shared.ready + s, 2);
       init(shared.empty + s, WARPS);
     }
+    for (int l = 0; l < LOOKERS; ++l) init(shared.passed + l, 1);
     fence_init();
     shared.counter = __ldcg(state);
   }
@@ -99,81 +149,78 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
   const unsigned number = number_of(shared.counter);
   Word* words = state + HEADER;
 
-  if (threadIdx.y < TEAMS) {  // scans
-    int pending = -1;         // a stage that the copy engine still reads
-    for (int k = threadIdx.y; block + (long long)k * grid < tiles; k += TEAMS) {
-      const long long tile = block + (long long)k * grid;
-      const int stage = k % BUFFERS, parity = k / BUFFERS % 2;
-      const bool full = (tile + 1) * TILE <= n;
-      Vector* rows = stages + stage * STAGE + warp * (32 * VECTORS) + lane;
+  if (threadIdx.y < TEAMS) {
+    int pending = -1;  // a stage that the copy engine still reads
+    for (Turn t{(int)threadIdx.y}; t.tile() < tiles; t.k += TEAMS) {
+      // --8<-- [start:scan]
+      Vector* rows = stages + t.stage() * STAGE + warp * (32 * VECTORS) + lane;
       Vector v[VECTORS];
       T before[VECTORS];
-      if (full) {
-        wait(shared.full + stage, parity);
+      t.wait_for_tile(shared, n);
+      if (t.is_full(n)) {
 #pragma unroll
         for (int j = 0; j < VECTORS; ++j) v[j] = rows[j * 32];
       } else {
-        load_rows(in, tile, n, v);
+        load_rows(in, t.tile(), n, v);
       }
       scan_rows(v, before);
-      wait(shared.ready + stage, parity);
-      const T prefix =
-          shared.before_tile[stage] + shared.before_warp[stage][warp];
-      finish_rows(v, before, prefix);
-      if (BULK_STORES && full) {
+      wait(shared.ready + t.stage(), t.parity());
+      finish_rows(
+          v, before,
+          shared.before_tile[t.stage()] + shared.before_warp[t.stage()][warp]);
+      // --8<-- [end:scan]
+      if (BULK_STORES && t.is_full(n)) {
 #pragma unroll
         for (int j = 0; j < VECTORS; ++j) rows[j * 32] = v[j];
         fence_for_tma();
         __syncwarp();
         if (lane == 0) {
-          store_bytes(out + first_of(tile), rows, PER_WARP * sizeof(T));
+          store_bytes(out + first_of(t.tile()), rows, PER_WARP * sizeof(T));
           close_stores();
           if (pending >= 0) {
             wait_for_reads<1>();
             arrive(shared.empty + pending);
           }
         }
-        pending = stage;
+        pending = t.stage();
       } else {
         __syncwarp();
-        if (lane == 0) arrive(shared.empty + stage);
-        store_rows(out, tile, n, v);
+        if (lane == 0) arrive(shared.empty + t.stage());
+        store_rows(out, t.tile(), n, v);
       }
     }
     if (BULK_STORES && lane == 0) wait_for_reads<0>();
-  } else if (warp == 0) {  // brings
-    if (lane == 0) {
-      for (int k = 0;; ++k) {
-        const long long tile = block + (long long)k * grid;
-        if ((tile + 1) * TILE > n) break;
-        const int stage = k % BUFFERS;
-        wait(shared.empty + stage, k / BUFFERS % 2 ^ 1);
-        arrive_and_expect(shared.full + stage, TILE * sizeof(T));
-        load_bytes(stages + stage * STAGE, in + tile * TILE, TILE * sizeof(T),
-                   shared.full + stage);
-      }
+  } else if (warp == 0) {
+    for (Turn t{0}; lane == 0 && t.is_full(n); ++t.k) {
+      // --8<-- [start:bring]
+      t.wait_for_place(shared);
+      arrive_and_expect(shared.full + t.stage(), TILE * sizeof(T));
+      load_bytes(stages + t.stage() * STAGE, in + t.tile() * TILE,
+                 TILE * sizeof(T), shared.full + t.stage());
+      // --8<-- [end:bring]
     }
-  } else if (warp == 1) {  // looks at the sums of all tiles
-    T before_wave = T(0);
-    for (int k = 0; block + (long long)k * grid < tiles; ++k) {
-      const int first = k * grid, count = min(grid, tiles - first);
+  } else if (warp <= LOOKERS) {
+    for (Turn t{warp - 1}; t.tile() < tiles; t.k += LOOKERS) {
+      // --8<-- [start:look]
+      t.wait_for_tile(shared, n);  // before that, nobody has to be asked
+      const int first = t.k * grid, count = min(grid, tiles - first);
       T left = T(0), all = T(0);
-      for (int from_word = 0; from_word < count; from_word += 32 * LOOK) {
+      for (int chunk = 0; chunk < count; chunk += 32 * LOOK) {
         T found[LOOK];
         unsigned missing = 0;
 #pragma unroll
         for (int j = 0; j < LOOK; ++j) {
           found[j] = T(0);
-          if (from_word + j * 32 + lane < count) missing |= 1u << j;
+          if (chunk + j * 32 + lane < count) missing |= 1u << j;
         }
         while (missing) {
 #pragma unroll
           for (int j = 0; j < LOOK; ++j) {
+            const long long at = first + chunk + j * 32LL + lane;
             unsigned of_word;
             T sum;
             if (missing >> j & 1 &&
-                peek(words + (first + from_word + j * 32LL + lane) * WORDS<T>,
-                     number, sum, of_word))
+                peek(words + at * WORDS<T>, number, sum, of_word))
               found[j] = sum, missing ^= 1u << j;
           }
           if (PAUSE_NS && missing) __nanosleep(PAUSE_NS);
@@ -181,36 +228,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
 #pragma unroll
         for (int j = 0; j < LOOK; ++j) {
           all += found[j];
-          if (from_word + j * 32 + lane < block) left += found[j];
+          if (chunk + j * 32 + lane < block) left += found[j];
         }
       }
 #pragma unroll
       for (int reach = 1; reach < 32; reach *= 2) {
-        all = all + down(all, reach);
-        left = left + down(left, reach);
+        all += down(all, reach);
+        left += down(left, reach);
       }
       if (lane == 0) {
-        shared.before_tile[k % BUFFERS] = before_wave + left;
-        arrive(shared.ready + k % BUFFERS);
+        const T before = passed_to(shared, t.k);
+        pass_on(shared, t.k, before + all);
+        shared.before_tile[t.stage()] = before + left;
+        arrive(shared.ready + t.stage());
       }
-      before_wave += from(all, 0);
+      // --8<-- [end:look]
       // It has seen a word of each block: all know the number of this launch.
-      if (lane == 0 && first + block == tiles - 1)
+      if (lane == 0 && t.tile() == tiles - 1)
         *state = ((shared.counter >> 32) + 1) << 32;
     }
-  } else if (warp - 2 < ADDERS) {  // adds up
-    for (int k = warp - 2; block + (long long)k * grid < tiles; k += ADDERS) {
-      const long long tile = block + (long long)k * grid;
-      const int stage = k % BUFFERS;
-      if ((tile + 1) * TILE <= n)
-        wait(shared.full + stage, k / BUFFERS % 2);
-      else  // nobody brings it, but its place has to be free all the same
-        wait(shared.empty + stage, k / BUFFERS % 2 ^ 1);
-      const T sum = add_tile(in, tile, n, stages + stage * STAGE,
-                             shared.before_warp[stage]);
+  } else if (warp <= LOOKERS + ADDERS) {
+    for (Turn t{warp - 1 - LOOKERS}; t.tile() < tiles; t.k += ADDERS) {
+      t.wait_for_tile(shared, n);
+      const T sum = add_tile(in, t.tile(), n, stages + t.stage() * STAGE,
+                             shared.before_warp[t.stage()]);
       if (lane == 0) {
-        announce(words, (int)tile, number, sum);
-        arrive(shared.ready + stage);
+        announce(words, (int)t.tile(), number, sum);
+        arrive(shared.ready + t.stage());
       }
     }
   }
