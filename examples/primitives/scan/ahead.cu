@@ -41,6 +41,7 @@ struct Shared {
   Word counter;
 };
 
+// --8<-- [start:turn]
 // Which tiles a block has, and where in the ring. Parities tell only two phases
 // apart. So whoever wants the tile of turn k waits first until its place is
 // free: then the phase of the tile before in this place has ended.
@@ -64,6 +65,7 @@ struct Turn {
     if (is_full(n)) wait(shared.full + stage(), parity());
   }
 };
+// --8<-- [end:turn]
 
 // A warp adds up a tile. before[w]: what precedes warp w's part of it.
 // --8<-- [start:add]

@@ -106,6 +106,7 @@ SHAPES = {
     "cluster": Shape(vectors=4),
     "segments": Shape(vectors=4),
 }
+WIDE = {"ahead": Shape(buffers=7, look=5)}  # for sums of 8 bytes
 
 
 class Scan:
@@ -134,7 +135,8 @@ class Scan:
         if shape is None:
             shape = SHAPES[kind]
             if wide:  # sums of 8 bytes take more registers
-                shape = replace(shape, resident=min(shape.resident, 3))
+                own = min(shape.resident, 3)
+                shape = WIDE.get(kind) or replace(shape, resident=own)
         self.kind, self.n, self.dtype, self.shape = kind, n, dtype, shape
         self._defines = shape.defines(dtype, exclusive)
         self._take = f"{kind} scan"
