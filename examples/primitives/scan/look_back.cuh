@@ -175,9 +175,10 @@ __device__ __forceinline__ P look_back(Word* words, int tile, unsigned number,
     }
     // Behind the nearest prefix nothing counts: it has it all.
     const unsigned prefixes = __ballot_sync(ALL, whole);
-    if (prefixes && lane > __ffs(prefixes) - 1) part = P();
+    if (prefixes & ((1u << lane) - 1)) part = P();
+    // Neighbors first: only so is each left operand the one before in memory.
 #pragma unroll
-    for (int reach = 16; reach > 0; reach /= 2) part = down(part, reach) + part;
+    for (int reach = 1; reach < 32; reach *= 2) part = down(part, reach) + part;
     before = from(part, 0) + before;
     if (prefixes) break;
   }

@@ -10,7 +10,7 @@ each.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,10 +88,25 @@ KERNELS = {
     "in_order": ("one_pass.cu", "scan_in_order"),
     "at_once": ("one_pass.cu", "scan_at_once"),
     "bulk": ("bulk.cu", "scan_bulk"),
+    "ahead": ("ahead.cu", "scan_ahead"),
     "cluster": ("cluster.cu", "scan_cluster"),
     "segments": ("segments.cu", "scan_segments"),
 }
 KINDS = ("tree", "warps", "passes", *KERNELS)
+STATIC = (("IN_ORDER", 1), ("TICKETS", 0))
+SHAPES = {
+    "tree": Shape(),
+    "warps": Shape(),
+    "passes": Shape(),
+    "look_back": Shape(resident=4),
+    "in_order": Shape(resident=4),
+    "at_once": Shape(vectors=4),
+    "bulk": Shape(resident=3, buffers=2, more=STATIC),
+    "ahead": Shape(block=512, vectors=6, buffers=4, look=5),
+    "cluster": Shape(vectors=4),
+    "segments": Shape(vectors=4),
+}
+WIDE = {"ahead": Shape(buffers=7, look=5)}  # for sums of 8 bytes
 
 
 class Scan:
@@ -118,7 +133,10 @@ class Scan:
             raise ValueError(f"Scan: {n} elements; from 0 to {MOST}")
         wide = np.dtype(dtype).itemsize > 4
         if shape is None:
-            shape = Shape(vectors=4 if kind == "segments" else 8)
+            shape = SHAPES[kind]
+            if wide:  # sums of 8 bytes take more registers
+                own = min(shape.resident, 3)
+                shape = WIDE.get(kind) or replace(shape, resident=own)
         self.kind, self.n, self.dtype, self.shape = kind, n, dtype, shape
         self._defines = shape.defines(dtype, exclusive)
         self._take = f"{kind} scan"
@@ -198,8 +216,10 @@ class Scan:
                 raise ValueError(
                     f"cluster scan: {n} elements; at most {grid * tile}"
                 )
-        elif self.kind == "bulk":
+        elif self.kind in ("bulk", "ahead"):
             shared = shape.buffers * tile * np.dtype(self.dtype).itemsize
+            if self.kind == "ahead":  # one more row of threads, for other tasks
+                block = block, dict(shape.more).get("TEAMS", 1) + 1
             grid, more = min(tiles, resident(kernel, block, shared)), (tiles,)
         elif self.kind == "at_once":
             most = min(shape.group, resident(kernel, block))
@@ -222,7 +242,26 @@ class Scan:
         return launch
 
 
-def resident(kernel: ct.Kernel, block: int, shared: int = 0) -> int:
+def fastest(n: int, dtype: str = "float32", exclusive: bool = False) -> Scan:
+    """The Scan that was the fastest on the H200 for this length."""
+    shape = SHAPES["at_once"]
+    if n <= shape.tile(dtype) * shape.group:
+        try:
+            return Scan("at_once", n, dtype, exclusive)
+        except ValueError:  # this GPU does not hold so many tiles
+            pass
+    kind = "in_order"
+    if (
+        ct.device().compute_capability >= (9, 0)
+        and np.dtype(dtype).itemsize < 8
+    ):
+        kind = (
+            "in_order" if n <= 1 << 22 else "bulk" if n <= 1 << 25 else "ahead"
+        )
+    return Scan(kind, n, dtype, exclusive)
+
+
+def resident(kernel: ct.Kernel, block: Any, shared: int = 0) -> int:
     """Blocks that this GPU holds at the same time."""
     found = kernel.resources(block, shared).blocks_per_sm
     return max(1, found) * ct.device().sm_count

@@ -71,18 +71,20 @@ __device__ __forceinline__ void store_vector(T* at, const Vector& v) {
     *to = reinterpret_cast<const Raw&>(v);
 }
 
-// Where this lane's first vector of a tile begins; the next is ROW further.
-__device__ __forceinline__ long long first_of(long long tile) {
-  return tile * TILE + threadIdx.x / 32 * PER_WARP +
-         threadIdx.x % 32 * PER_VECTOR;
+// Where this lane's first vector of a warp's part of a tile begins; the next is
+// ROW further.
+__device__ __forceinline__ long long first_of(long long tile,
+                                              int warp = threadIdx.x / 32) {
+  return tile * TILE + warp * PER_WARP + threadIdx.x % 32 * PER_VECTOR;
 }
 
 // Zeros behind the last element, which change no sum.
 // --8<-- [start:load]
 __device__ __forceinline__ void load_rows(const T* __restrict__ in,
                                           long long tile, long long n,
-                                          Vector (&v)[VECTORS]) {
-  const long long first = first_of(tile);
+                                          Vector (&v)[VECTORS],
+                                          int warp = threadIdx.x / 32) {
+  const long long first = first_of(tile, warp);
   if ((tile + 1) * TILE <= n) {
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) v[k] = load_vector(in + first + k * ROW);
