@@ -83,7 +83,8 @@ def radius_and_angle(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a, b = w[0::2], w[1::2].view("int32")
     u = a.astype("float32").astype("float64") * 2.0**-32 + 2.0**-33
     u = u.astype("float32").astype("float64")  # rounded once, as by fmaf
-    return np.sqrt(-2 * np.log(u)), b.astype("float32") * 2.0**-31
+    angle = b.astype("float32").astype("float64") * 2.0**-31
+    return np.sqrt(-2 * np.log(u)), angle
 
 
 def bound(w: np.ndarray) -> np.ndarray:
