@@ -149,7 +149,7 @@ BLOCK, EACH = 256, 2
 TEXT = """#include "primitives/fusion/elements.cuh"
 #include "primitives/fusion/gelu.cuh"
 
-extern "C" __global__ void __launch_bounds__({block})
+extern "C" {entry} void __launch_bounds__({block})
     fused({parameters}, {out}* out, long long n, int columns) {{
   using Index = {index};  // holds n
   const long long first =
@@ -366,6 +366,7 @@ class Fused:
         last = last.replace("result = ", f"result.at[k] = rounded<{out}>(")
         lines = [*first, *lines, last.replace(";", ");")]
         return TEXT.format(
+            entry="__global__",
             index="unsigned" if n < 1 << 32 else "long long",
             block=self.block,
             each=self.each,
