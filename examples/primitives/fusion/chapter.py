@@ -78,6 +78,7 @@ ct.table(
 # Any length, any address, both types, and in place.
 
 # %% check
+ct.compile_ahead(launch.instances())  # side by side
 ALLOWED = {"erf": 1e-6, "erf, fast": 2e-6, "tanh": 5e-4, "tanh, fast": 5e-4}
 worst = dict.fromkeys(ALLOWED, 0.0)
 for m in (*ct.RAGGED, 8, 4_097):
@@ -88,6 +89,8 @@ for m in (*ct.RAGGED, 8, 4_097):
         true = exact(seen.astype("float64"))
         for begin in (0, 1, 2):
             for op, atol in ALLOWED.items():
+                if begin and op != "erf":
+                    continue  # the same loads and stores
                 part = ct.empty(m + begin, given.dtype)[begin:]
                 part.set(given)
                 launch.gelu(part, part, op)()

@@ -20,6 +20,21 @@ def _kernel(source: str, name: str) -> ct.Kernel:
     return ct.Kernel(source, name)
 
 
+def instances() -> list[tuple[str, str]]:
+    """What the chapter launches, for ct.compile_ahead."""
+    names = []
+    for ctype, wide in (("float", 4), ("__nv_bfloat16", 8)):
+        names += [f"gelu<{ctype},{wide},2,256,{op}>" for op in OPS.values()]
+        names += [f"gelu<{ctype},{n},2,256,0>" for n in (1, 2)]
+        fused = "bias_gelu_residual"
+        names += [f"{fused}<{ctype},{wide},1,256,{op}>" for op in (0, 2)]
+        names += [
+            f"{name}<{ctype},{wide},2,256>" for name in ("add_bias", "add")
+        ]
+        names.append(f"gelu_one<{ctype},0>")
+    return [(SOURCE, name) for name in names]
+
+
 def elements_per_access(*operands: Any, columns: int = 0) -> int:
     """The most elements, up to 16 bytes of them, at whose multiples all arrays
     begin, and rows of `columns` elements too."""
