@@ -20,6 +20,7 @@ from cudatut.book.numbers.bf16 import to_bf16
 from cudatut.book.primitives.fusion import launch
 
 n = 67_108_864
+ct.compile_ahead(launch.instances())
 sample = 2 * ct.rng(0).standard_normal(65_536, dtype="float32")
 for dtype in ("float32", "uint16"):
     values = sample if dtype == "float32" else to_bf16(sample)
