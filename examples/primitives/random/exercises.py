@@ -86,5 +86,5 @@ def dice(words, k):
 
 # %% stub-3
 def both(z, option):
-    """Mean and standard error of the discounted payoff, both paths of each z."""
+    """Mean and standard error of the discounted payoff, two paths for a z."""
     return 0.0, 1.0  # yours

@@ -87,6 +87,7 @@ def radius_and_angle(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(-2 * np.log(u)), angle
 
 
+# --8<-- [start:bound]
 def bound(w: np.ndarray) -> np.ndarray:
     """How far off `normal, fast` may be, by the errors that the PTX ISA states:
     2^-22 of a logarithm to the base 2 (of its value, where that is above 1),
@@ -98,6 +99,7 @@ def bound(w: np.ndarray) -> np.ndarray:
     return root + radius * (2.0**-20.5 + 2.0**-21)
 
 
+# --8<-- [end:bound]
 # Of `normal`, relative: half a logarithm's 2^-23, 2^-23 of the root, 2^-23 of
 # the sine, half a unit of the product.
 ERROR = 6 * 2.0**-24

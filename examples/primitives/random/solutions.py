@@ -9,7 +9,7 @@
 
 # %% [markdown]
 # A choice that need not be stored, since it can be made again; integers without
-# bias; and half the work of a smaller error.
+# bias; and a smaller error from the same number of paths.
 
 # %% given-1
 import numpy as np
@@ -74,7 +74,7 @@ def by_hand(row, k):
 
 
 rows = philox.words(4_000, 5).reshape(-1, 4)
-rows[:3] = 0, 2**32 - 1, 2**31
+rows[:3] = np.array([[0], [2**32 - 1], [2**31]])
 for k in (1, 2, 6, 100, 2**31 + 1, 3 * 2**30, 2**32 - 1):
     wanted = np.array([by_hand(row, k) for row in rows])
     ct.check(dice(rows, k), wanted, name=f"k={k}")
@@ -90,7 +90,7 @@ from cudatut.book.primitives.random import launch
 
 # %% solution-3
 def both(z, option):
-    """Mean and standard error of the discounted payoff, both paths of each z."""
+    """Mean and standard error of the discounted payoff, two paths for a z."""
     z = z.astype("float64")
     spread = option.volatility * math.sqrt(option.years)
     drift = (option.rate - option.volatility**2 / 2) * option.years

@@ -10,7 +10,7 @@
 # ---
 
 # %% [markdown]
-# A gibinumber: words, uniform and normal ones, ours and the library's.
+# 2^30 numbers: words, uniform and normal ones, ours and the library's.
 
 # %% setup
 import cudatut as ct
