@@ -85,7 +85,9 @@ class Node(Expression):
 def expression(value: Any) -> Expression:
     if isinstance(value, Expression):
         return value
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, np.generic)) or (
+        isinstance(value, np.ndarray) and not value.ndim
+    ):
         return Constant(float(value))
     raise TypeError(f"fuse: {value!r} is neither a number nor an expression")
 

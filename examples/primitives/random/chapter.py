@@ -167,7 +167,7 @@ ct.table("price of an option", rows, corner="samples")
 
 # %% [markdown]
 # A generator of its own for each thread, seeded by the thread's number: the
-# numbers of neighboring threads make points, and the points pi.
+# first numbers of neighboring threads make points, and the points pi.
 
 # %% neighbors
 pairs = 4_194_304
@@ -181,7 +181,8 @@ def pi_of(x):
 
 
 rows = {}
-ct.Kernel(launch.FILL, "lcg")(out, 2 * pairs, 1, grid=1_024, block=256)
+grid = ct.cdiv(2 * pairs, 256)  # a thread for each number
+ct.Kernel(launch.FILL, "lcg")(out, 2 * pairs, 1, grid=grid, block=256)
 rows["a generator per thread"] = pi_of(out.get())
 launch.fill(out, "uniform", seed=1)()
 rows["Philox"] = pi_of(out.get())
