@@ -25,6 +25,8 @@ import cudatut as ct
 class Expression:
     """A number that is not known yet. Python's operators make larger ones."""
 
+    __array_ufunc__ = None  # NumPy's numbers leave the operation to us
+
     def __add__(self, other):
         return Node("({} + {})", (self, expression(other)))
 
