@@ -23,7 +23,7 @@ def difference(left: float = -5, right: float = 5, points: int = 201) -> str:
     curve.y_ticks((-1, 0, 1, 2, 3, 4, 5)).x_ticks((-4, -2, 0, 2, 4)).names("x", "GELU(x)")
     curve.curve([(x, exact(x)) for x in xs], "accent")
     error = Axes(s, linear(left, right), linear(-high, high), 410, 700, 30, 208)
-    error.y_ticks(range(-high, high + 1, 2)).x_ticks((-4, -2, 0, 2, 4)).names("x")
+    error.y_ticks(range(-high // 2 * 2 + 2, high, 2)).x_ticks((-4, -2, 0, 2, 4)).names("x")
     s.text(390, 14, tr("by tanh − by erf, 10⁻⁴", "tanh 式 − erf 式，10⁻⁴"), "muted", "start", 12)
     error.curve(list(zip(xs, off)), "warn")
     worst = max(off, key=abs)
@@ -77,9 +77,9 @@ def passes(operations: tuple[str, ...] = ("+ bias", "GELU", "+ residual")) -> st
     together = 2
     for i, one in enumerate(more):
         if one:
-            x = left + i * (wide + gap) + wide / 2
-            s.arrow(x, low + 80, x, low + 50, "accent")
-            s.text(x + 8, low + 78, one, "muted", "start", 13)
+            middle = left + i * (wide + gap) + wide / 2
+            s.arrow(middle, low + 80, middle, low + 50, "accent")
+            s.text(middle + 8, low + 78, one, "muted", "start", 13)
             together += 1
     s.text(
         8,

@@ -13,18 +13,19 @@ def one_round() -> str:
     for x, factor, name in ((60, "A", "a"), (380, "B", "b")):
         s.arrow(x + wide / 2, 50, x + wide / 2, 84)
         s.rect(x - 20, 86, 132, 36, "c3", f"{name} = {factor} · {'x' if name == 'a' else 'z'}")
-        s.rect(x - 20, 122, 66, 30, "c2", tr("upper", "高位"), size=12)
-        s.rect(x + 46, 122, 66, 30, "c2", tr("lower", "低位"), size=12)
+        upper, lower = (x - 20, x + 46) if name == "a" else (x + 46, x - 20)
+        s.rect(upper, 122, 66, 30, "c2", tr("upper", "高位"), size=12)
+        s.rect(lower, 122, 66, 30, "c2", tr("lower", "低位"), size=12)
     for x, key in ((60, "k0"), (380, "k1")):
-        s.rect(x, 204, wide, 30, "c0", f"xor  {key}", size=13)
-        s.arrow(x + wide / 2, 236, x + wide / 2, 256)
+        s.rect(x, 176, wide, 24, "c0", f"xor  {key}", size=13)
+        s.arrow(x + wide / 2, 202, x + wide / 2, 256)
     # The upper half of b and y make x'; the upper half of a and w make z'.
-    s.arrow(393, 154, 130, 202, "accent")
-    s.arrow(73, 154, 400, 202, "warn")
-    s.arrow(266, 50, 116, 202, "muted")
-    s.arrow(586, 50, 452, 202, "muted")
+    s.arrow(459, 154, 130, 174, "accent")
+    s.arrow(73, 154, 400, 174, "warn")
+    s.arrow(266, 50, 154, 188, "muted")
+    s.arrow(586, 50, 474, 188, "muted")
     # The lower halves go on as they are.
-    s.arrow(459, 154, 290, 256, "accent")
+    s.arrow(393, 154, 280, 256, "accent")
     s.arrow(139, 154, 560, 256, "warn")
     alt = tr(
         "A round. The words are x, y, z and w. x is multiplied by A and z by B, each product with an upper and a lower word. The new x is the upper word of b, y and a word of the key, joined by exclusive or; the new y is the lower word of b. The new z is the upper word of a, w and the other word of the key; the new w is the lower word of a.",
