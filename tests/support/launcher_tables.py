@@ -1,5 +1,6 @@
-"""Both tables of launchers."""
+"""All tables of launchers."""
 
+import element_launchers
 import llm_launchers
 import product_launchers
 from launcher_cases import Case
@@ -13,4 +14,5 @@ NEEDS_HOPPER = (
 
 def cases(n: int) -> dict[str, Case]:
     """By name, with n rows."""
-    return llm_launchers.cases(n) | product_launchers.cases(n)
+    tables = llm_launchers, product_launchers, element_launchers
+    return {name: case for table in tables for name, case in table.cases(n).items()}

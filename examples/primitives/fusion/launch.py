@@ -20,6 +20,21 @@ def _kernel(source: str, name: str) -> ct.Kernel:
     return ct.Kernel(source, name)
 
 
+def instances() -> list[tuple[str, str]]:
+    """What the chapter launches, for ct.compile_ahead."""
+    names = []
+    for ctype, wide in (("float", 4), ("__nv_bfloat16", 8)):
+        names += [f"gelu<{ctype},{wide},2,256,{op}>" for op in OPS.values()]
+        names += [f"gelu<{ctype},{n},2,256,0>" for n in (1, 2)]
+        fused = "bias_gelu_residual"
+        names += [f"{fused}<{ctype},{wide},1,256,{op}>" for op in (0, 2)]
+        names += [
+            f"{name}<{ctype},{wide},2,256>" for name in ("add_bias", "add")
+        ]
+        names.append(f"gelu_one<{ctype},0>")
+    return [(SOURCE, name) for name in names]
+
+
 def elements_per_access(*operands: Any, columns: int = 0) -> int:
     """The most elements, up to 16 bytes of them, at whose multiples all arrays
     begin, and rows of `columns` elements too."""
@@ -64,15 +79,13 @@ def gelu(
     return _run(kernel, (a.address, b.address, n), n, per, block)
 
 
-def _matrix(take, x, out, **more):
+def _matrix(take, x, bias, residual, out):
+    """The operands. What is written may be x or the residual."""
     a = take.read("x", x, tuple(C_TYPES), (None, None))
-    others = {
-        name: take.read(name, array, a.dtype, a.shape[-array.ndim :])
-        for name, array in more.items()
-    }
-    over = ("x", *(name for name in others if name != "bias"))
-    b = take.write("out", out, a.dtype, a.shape, over=over)
-    return a, b, others
+    row = take.read("bias", bias, a.dtype, a.shape[1:])
+    r = take.read("residual", residual, a.dtype, a.shape)
+    over = ("x", "residual")
+    return a, row, r, take.write("out", out, a.dtype, a.shape, over=over)
 
 
 def bias_gelu_residual(
@@ -87,19 +100,19 @@ def bias_gelu_residual(
     """out = gelu(x + bias) + residual, a matrix with one bias per column, in
     fp32 and rounded once. out may be x or residual."""
     take = ct.operands("bias_gelu_residual")
-    a, b, more = _matrix(take, x, out, bias=bias, residual=residual)
+    a, row, r, b = _matrix(take, x, bias, residual, out)
     n, columns = math.prod(a.shape), a.shape[1]
     if not n:
         return lambda stream=None: None
-    wide = elements_per_access(a, b, *more.values(), columns=columns)
+    wide = elements_per_access(a, row, r, b, columns=columns)
     kernel = _kernel(
         SOURCE,
         f"bias_gelu_residual<{C_TYPES[a.dtype]},{wide},{each},{block},{OPS[op]}>",
     )
     arguments = (
         a.address,
-        more["bias"].address,
-        more["residual"].address,
+        row.address,
+        r.address,
         b.address,
         n,
         columns,
@@ -118,17 +131,17 @@ def three_kernels(
 ) -> Callable:
     """The same by three kernels, each of which reads and writes memory."""
     take = ct.operands("three_kernels")
-    a, b, more = _matrix(take, x, out, bias=bias, residual=residual)
+    a, row, r, b = _matrix(take, x, bias, residual, out)
     n, columns = math.prod(a.shape), a.shape[1]
     if not n:
         return lambda stream=None: None
-    wide = elements_per_access(a, b, *more.values(), columns=columns)
+    wide = elements_per_access(a, row, r, b, columns=columns)
     ctype = C_TYPES[a.dtype]
     shape = f"{wide},{each},{block}"
     per = wide * each * block
     first = _run(
         _kernel(SOURCE, f"add_bias<{ctype},{shape}>"),
-        (a.address, more["bias"].address, b.address, n, columns),
+        (a.address, row.address, b.address, n, columns),
         n,
         per,
         block,
@@ -136,7 +149,7 @@ def three_kernels(
     second = gelu(out, out, op, each, block)
     third = _run(
         _kernel(SOURCE, f"add<{ctype},{shape}>"),
-        (b.address, more["residual"].address, b.address, n),
+        (b.address, r.address, b.address, n),
         n,
         per,
         block,

@@ -18,9 +18,7 @@
 
 // --8<-- [start:four]
 template <int KIND>
-__device__ __forceinline__ uint4 four(const Stream& stream,
-                                      unsigned long long index) {
-  const uint4 w = stream.words(index);
+__device__ __forceinline__ uint4 four(uint4 w) {
   if (KIND == 0) return w;
   float4 v;
   if (KIND == 1) {
@@ -34,25 +32,31 @@ __device__ __forceinline__ uint4 four(const Stream& stream,
 }
 // --8<-- [end:four]
 
-// out: n elements of 4 bytes, aligned to 16 bytes. EACH: vectors of a thread.
+// out: n elements of 4 bytes, aligned to 16 bytes. EACH: vectors of a thread;
+// EACH * BLOCK is a power of two, so that all vectors of a block have the same
+// high word, and no addition to the low one overflows.
 // --8<-- [start:kernel]
 template <int KIND, int EACH, int BLOCK>
 __global__ void __launch_bounds__(BLOCK)
     fill(unsigned* __restrict__ out, long long n, unsigned long long seed,
          unsigned long long stream) {
+  static_assert((EACH * BLOCK & (EACH * BLOCK - 1)) == 0);
   const Stream numbers = {seed, stream};
-  const long long first = (long long)blockIdx.x * (EACH * BLOCK) + threadIdx.x;
+  const long long first = (long long)blockIdx.x * (EACH * BLOCK);
+  const unsigned low = (unsigned)first + threadIdx.x, high = first >> 32;
+  if (4 * (first + EACH * BLOCK) <= n) {  // all blocks but the last
+    uint4* const to = reinterpret_cast<uint4*>(out) + first + threadIdx.x;
 #pragma unroll
+    for (int e = 0; e < EACH; ++e)
+      to[e * BLOCK] = four<KIND>(numbers.words(low + e * BLOCK, high));
+    return;
+  }
   for (int e = 0; e < EACH; ++e) {
-    const long long v = first + e * BLOCK;
-    if (4 * v >= n) return;
-    const uint4 w = four<KIND>(numbers, v);
-    if (4 * v + 4 <= n) {
-      reinterpret_cast<uint4*>(out)[v] = w;
-    } else {
-      const unsigned last[3] = {w.x, w.y, w.z};
-      for (int k = 0; 4 * v + k < n; ++k) out[4 * v + k] = last[k];
-    }
+    const uint4 w = four<KIND>(numbers.words(low + e * BLOCK, high));
+    const unsigned last[4] = {w.x, w.y, w.z, w.w};
+    const long long at = 4 * (first + threadIdx.x + e * BLOCK);
+    for (int k = 0; k < 4; ++k)
+      if (at + k < n) out[at + k] = last[k];
   }
 }
 // --8<-- [end:kernel]
@@ -63,7 +67,7 @@ __global__ void fill_one(unsigned* __restrict__ out, long long n,
   const Stream numbers = {seed, stream};
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  const uint4 w = four<KIND>(numbers, i / 4);
+  const uint4 w = four<KIND>(numbers.words(i / 4, i >> 34));
   const int k = i % 4;
   out[i] = k == 0 ? w.x : k == 1 ? w.y : k == 2 ? w.z : w.w;
 }

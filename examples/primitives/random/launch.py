@@ -12,6 +12,7 @@ import cudatut as ct
 FILL, MEAN = "primitives/random/fill.cu", "primitives/random/monte_carlo.cu"
 KINDS = {"words": 0, "uniform": 1, "normal": 2, "normal, fast": 3}
 BLOCK, PIECE = 256, 4 * 256 * 16  # as in monte_carlo.cu
+EACH = 4  # counters of a thread of fill
 MOST = 1 << 40
 
 
@@ -20,13 +21,23 @@ def _kernel(source: str, name: str) -> ct.Kernel:
     return ct.Kernel(source, name)
 
 
+def instances() -> list[tuple[str, str]]:
+    """What the chapter launches, for ct.compile_ahead."""
+    names = [f"fill<{kind},{EACH},{BLOCK}>" for kind in KINDS.values()]
+    names += [f"fill_one<{kind}>" for kind in KINDS.values()]
+    names += [f"fill<0,{each},{BLOCK}>" for each in (1, 2, 8)]
+    found = [(FILL, name) for name in (*names, "lcg", "known")]
+    means = "count_pi", "price<false>", "price<true>", "add_pieces"
+    return found + [(MEAN, name) for name in means]
+
+
 def fill(
     out: Any,
     kind: str = "uniform",
     seed: int = 0,
     stream: int = 0,
-    each: int = 2,
-    block: int = 256,
+    each: int = EACH,
+    block: int = BLOCK,
 ) -> Callable:
     """Fill an array with random numbers: uint32 words, or float32 in [0, 1), or
     normal. Element i is what the seed, the stream and i say.
@@ -35,6 +46,9 @@ def fill(
     dtype = "uint32" if kind == "words" else "float32"
     to = ct.operands("fill").write("out", out, dtype, most=MOST)
     _fits(seed=seed, stream=stream)
+    for name, value in (("each", each), ("block", block)):
+        if value < 1 or value & (value - 1):
+            raise ValueError(f"fill: {name} is {value}: a power of two")
     n = math.prod(to.shape)
     if not n:
         return lambda queue=None: None
@@ -56,6 +70,13 @@ def _fits(**numbers: int) -> None:
             raise ValueError(f"random: {name} is {value}: 0 to 2^64 - 1")
 
 
+def _enough(name: str, value: int, least: int) -> None:
+    if not least <= value < 1 << 63:
+        raise ValueError(
+            f"random: {name} is {value}: {least} or more, below 2^63"
+        )
+
+
 class Estimate(NamedTuple):
     """A mean and its standard error: in 95 of 100 runs the true mean is no
     further off than 1.96 times as much."""
@@ -68,6 +89,7 @@ def pi(points: int, seed: int, stream: int = 0, grid: int | None = None):
     """An Estimate of pi from so many points. grid: blocks; the result does not
     depend on it."""
     _fits(seed=seed, stream=stream)
+    _enough("points", points, 1)
     hits = ct.to_device(np.zeros(1, "uint64"))
     kernel = _kernel(MEAN, "count_pi")
     kernel(
@@ -115,6 +137,7 @@ def price_launcher(
 ) -> Callable:
     """Two launches; `.totals` is where sum and sum of squares arrive."""
     _fits(seed=seed, stream=stream)
+    _enough("samples", samples, 2)
     pieces = ct.cdiv(samples, PIECE)
     sums, totals = ct.empty(2 * pieces, "float64"), ct.empty(2, "float64")
     kernel = _kernel(MEAN, f"price<{str(fast).lower()}>")

@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   unsigned long long mine = 0;
   for (long long i = (long long)blockIdx.x * BLOCK + threadIdx.x;
        2 * i < points; i += stride) {
-    const uint4 w = numbers.words(i);
+    const uint4 w = numbers.words(i, i >> 32);
     const float ax = uniform_of(w.x), ay = uniform_of(w.y);
     const float bx = uniform_of(w.z), by = uniform_of(w.w);
     mine += ax * ax + ay * ay < 1.0f;
@@ -49,9 +49,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // --8<-- [end:pi]
 
 // A call option at the end of one period: its payoff is max(s exp(drift +
-// volatility z) - strike, 0), z normal. Piece p has the samples 4 * BLOCK *
-// EACH
-// * p and so on; a block computes one after another, and the sums of a piece
+// volatility z) - strike, 0), z normal. Piece p has the samples PIECE * p
+// and so on; a block computes one after another, and the sums of a piece
 // are added in the same order whichever block does it. sums: two for each
 // piece.
 // --8<-- [start:price]
@@ -70,7 +69,7 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll 2
     for (int e = 0; e < EACH; ++e) {
       const long long i = (piece * EACH + e) * BLOCK + threadIdx.x;
-      const uint4 w = numbers.words(i);
+      const uint4 w = numbers.words(i, i >> 32);
       const float2 a = normal_pair<FAST>(w.x, w.y);
       const float2 b = normal_pair<FAST>(w.z, w.w);
       const float z[4] = {a.x, a.y, b.x, b.y};

@@ -58,18 +58,48 @@ def words(n: int, seed: int, stream: int = 0, first: int = 0) -> np.ndarray:
 
 
 def uniform(w: np.ndarray) -> np.ndarray:
-    """In [0, 1), the same numbers as the kernel's."""
-    return (w >> np.uint32(8)).astype("float32") * np.float32(2.0**-24)
+    """In [0, 1), the same numbers as the kernel's: w / 2^32, cut to the 24
+    bits of a float."""
+    size = np.frexp(w.astype("float64"))[1]  # bits of the word
+    cut = np.maximum(size - 24, 0).astype("uint32")
+    return (w >> cut << cut).astype("float32") * np.float32(2.0**-32)
 
 
 def normal(w: np.ndarray) -> np.ndarray:
-    """In float64, from pairs of words."""
+    """From pairs of words. The uniform numbers are rounded to fp32, as in the
+    kernel; what follows is in fp64."""
+    radius, angle = radius_and_angle(w)
+    turned = np.abs(angle)
+    # cos(pi x) = sin(pi (1/2 - x)): exact where the cosine is near 0.
+    cosine = np.sin(np.pi * (0.5 - turned))
+    sine = np.copysign(np.sin(np.pi * np.minimum(turned, 1 - turned)), angle)
+    return np.stack([radius * cosine, radius * sine], axis=-1).reshape(-1)
+
+
+def radius_and_angle(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The angle in half turns, -1 to 1; both as float64."""
     if w.size % 2:
         raise ValueError("normal: words come in pairs")
-    pairs = w.reshape(-1, 2)
-    u = ((pairs[:, 0] >> np.uint32(8)).astype("float64") + 0.5) * 2.0**-24
-    angle = pairs[:, 1].view("int32").astype("float64") * (np.pi * 2.0**-31)
-    radius = np.sqrt(-2 * np.log(u))
-    return np.stack(
-        [radius * np.cos(angle), radius * np.sin(angle)], axis=-1
-    ).reshape(-1)
+    a, b = w[0::2], w[1::2].view("int32")
+    u = a.astype("float32").astype("float64") * 2.0**-32 + 2.0**-33
+    u = u.astype("float32").astype("float64")  # rounded once, as by fmaf
+    angle = b.astype("float32").astype("float64") * 2.0**-31
+    return np.sqrt(-2 * np.log(u)), angle
+
+
+# --8<-- [start:bound]
+def bound(w: np.ndarray) -> np.ndarray:
+    """How far off `normal, fast` may be, by the errors that the PTX ISA states:
+    2^-22 of a logarithm to the base 2 (of its value, where that is above 1),
+    2^-20.5 of a sine, and 2^-21 of the rest, a few roundings."""
+    radius = np.repeat(radius_and_angle(w)[0], 2)
+    square = 2 * np.log(2) * 2.0**-22 * np.maximum(1, radius**2 / 2 / np.log(2))
+    # The root of r^2 + e is off by at most e / r, and by at most root e.
+    root = np.minimum(square / np.maximum(radius, 1e-30), np.sqrt(square))
+    return root + radius * (2.0**-20.5 + 2.0**-21)
+
+
+# --8<-- [end:bound]
+# Of `normal`, relative: half a logarithm's 2^-23, 2^-23 of the root, 2^-23 of
+# the sine, half a unit of the product.
+ERROR = 6 * 2.0**-24
