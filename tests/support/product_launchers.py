@@ -185,6 +185,16 @@ NOT_OF_OTHERS = {
     "tensor.grouped.routing.random_matrix": "makes the array that it fills",
     "tensor.cutlass.gemm.multiply": "is compiled by CuTe DSL; `prepare` beside it says what it takes",
     "measure.l2.read_rate": "measures memory of its own",
+    **dict.fromkeys(
+        (
+            f"memory.dynamic.limited.{name}"
+            for name in ("depth", "early", "memory", "pending", "tails")
+        ),
+        "launches on arrays of its own, in a process of its own",
+    ),
+    "memory.overlap.pipeline.enqueue": "takes what `pieces` beside it cuts",
+    "memory.streams.work.plan_ms": "times kernels without arrays",
+    "memory.unified.touches.by_gpu": "walks what `blocks_of_2mb` beside it allocates",
     "reduction.one_launch.latency.handover_ns": "measures memory of its own",
     "reduction.one_launch.latency.latency_ns": "measures memory of its own",
 }
