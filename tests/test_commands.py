@@ -436,9 +436,21 @@ def an_environment(command: str, place: Place) -> None:
 def a_flag_of_nvcc(command: str, place: Place) -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc on PATH")
-    name, flag = command.split()
+    name, flag, *_ = command.split()
     text = succeeds(place.run(f"{name} --help" if flag != "--version" else command))
     assert flag.lstrip("-") in text or flag == "--version"
+
+
+def links_for_the_gpu(command: str, place: Place) -> None:
+    """Beside the files that the page offers."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("no nvcc on PATH")
+    (file,) = re.findall(r"\w+\.cu\b(?!bin)", command)
+    folder = ROOT / "examples" / "memory" / file.removesuffix(".cu")
+    for one in (folder / file, *folder.glob("*.cuh")):
+        shutil.copy(one, place.folder)
+    succeeds(place.run(command))
+    assert (place.folder / command.split()[-1]).stat().st_size
 
 
 def collected(command: str, place: Place) -> None:
@@ -608,7 +620,8 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     ),
     # the toolkit
     (r"nvcc -arch=native hello\.cu -o hello && \./hello", Gpu(f"{COMMANDS}::test_nvcc_makes_a_program_of_its_own")),
-    (r"nvcc -\S+", Here(a_flag_of_nvcc)),
+    (r"nvcc -\S+( per-thread)?", Here(a_flag_of_nvcc)),
+    (r"nvcc .* -dlink .*", Here(links_for_the_gpu)),
     (r"compute-sanitizer .*", Gpu(f"{COMMANDS}::test_compute_sanitizer")),
     (r"ncu .*", Gpu(f"{COMMANDS}::test_ncu")),
     (r"cuobjdump -sass", Gpu(f"{COMMANDS}::test_cuobjdump")),
@@ -616,6 +629,14 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"export PATH=\S+", Here(typed)),
     (r"echo '.*' >> ~/\.aksetup-defaults\.py", Elsewhere("tests/cudatut/test_doctor.py::test_a_build_without_curand_needs_none")),
     (r"python my_program\.py", Gpu(f"{COMMANDS}::test_blocking_launches")),
+    # several processes on one GPU
+    (
+        r"export CUDA_MPS_\w+=.*|nvidia-cuda-mps-control -d|python one\.py & .*|echo quit \| nvidia-cuda-mps-control",
+        Gpu("tests/gpu/test_sharing.py::test_no_daemon_is_left_after_a_failure"),
+    ),
+    # what `memory/bindings` builds
+    (r"make lib", Elsewhere("tests/examples/test_memory_bindings.py::test_the_library_takes_what_is_declared")),
+    (r"make module", Elsewhere("tests/examples/test_memory_bindings.py::test_the_module_refuses_what_is_not_on_the_gpu")),
     # programs of the pages
     (r"python \w+\.py", PROGRAM),
 ]  # fmt: skip
@@ -626,7 +647,7 @@ NOT_RUN = {
     r"make lock": "asks a package index for every dependency",
     r"(sudo|apt-get|wsl) .*": "changes the operating system",
     r"nsys .*": "neither this machine nor the GPU machine has Nsight Systems",
-    r"pip install (-i \S+ )?(pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+)": "compiles PyCUDA, or asks a package index",
+    r"pip install (-i \S+ )?(pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+|nanobind 'cuda-core\[cu13\]'|'cuda-bindings==13\.\*')": "compiles PyCUDA, or asks a package index",
 }
 
 # What stands for something: what it is here.

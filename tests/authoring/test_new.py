@@ -122,7 +122,7 @@ def test_a_file_that_is_there_stays_as_it_is(small_book, there):
 @pytest.mark.parametrize("error", [OSError(28, "No space left", "x"), KeyboardInterrupt()])
 def test_whatever_interrupts_it_leaves_nothing_behind(small_book, monkeypatch, error):
     """After each of its eleven files; also the folder that the first chapter of a part needs is gone."""
-    name, writes, left = "memory/pinned", {}, []
+    name, writes, left = "beyond/multi_gpu", {}, []
 
     def failing(write):
         def once(path, raw):
@@ -161,8 +161,8 @@ def test_a_table_of_contents_that_is_written_otherwise(small_book, otherwise):
     before = files_of(small_book)
     with pytest.raises(NewChapterError, match="add this one yourself, - {id: warps, title"):
         new(NAME)
-    with pytest.raises(NewChapterError, match="of memory/pinned: write `written: draft` there"):
-        new("memory/pinned")
+    with pytest.raises(NewChapterError, match="of beyond/multi_gpu: write `written: draft` there"):
+        new("beyond/multi_gpu")
     assert files_of(small_book) == before
 
 

@@ -240,9 +240,11 @@ def test_the_port_is_the_one_that_the_readme_names():
 
 
 def test_a_preview_without_a_page_is_one_sentence(capsys):
-    assert site.main(["preview", "memory/pinned"]) == 1
+    assert site.main(["preview", "beyond/multi_gpu"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("docs/en/memory/pinned.md and docs/zh/memory/pinned.md are not there: ")
+    assert said.startswith(
+        "docs/en/beyond/multi_gpu.md and docs/zh/beyond/multi_gpu.md are not there: "
+    )
     assert said.count("\n") == 1
 
 

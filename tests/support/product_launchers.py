@@ -187,6 +187,16 @@ NOT_OF_OTHERS = {
     "primitives.random.launch.pi": "has arrays of its own",
     "primitives.random.launch.price_launcher": "has arrays of its own",
     "measure.l2.read_rate": "measures memory of its own",
+    **dict.fromkeys(
+        (
+            f"memory.dynamic.limited.{name}"
+            for name in ("depth", "early", "memory", "pending", "tails")
+        ),
+        "launches on arrays of its own, in a process of its own",
+    ),
+    "memory.overlap.pipeline.enqueue": "takes what `pieces` beside it cuts",
+    "memory.streams.work.plan_ms": "times kernels without arrays",
+    "memory.unified.touches.by_gpu": "walks what `blocks_of_2mb` beside it allocates",
     "reduction.one_launch.latency.handover_ns": "measures memory of its own",
     "reduction.one_launch.latency.latency_ns": "measures memory of its own",
 }
