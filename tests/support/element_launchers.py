@@ -6,7 +6,18 @@ from cudatut.book.primitives.fusion import launch as fusion
 from cudatut.book.primitives.random import launch as random
 from cudatut.book.primitives.transpose import launch as turn
 
-TYPES = ("float16", "uint16", "int32", "uint32", "float32", "float64", "int64", "uint8", "int8")
+TYPES = (
+    "float16",
+    "uint16",
+    "int16",
+    "int32",
+    "uint32",
+    "float32",
+    "float64",
+    "int64",
+    "uint8",
+    "int8",
+)
 
 
 def cases(n: int) -> dict[str, Case]:
