@@ -8,7 +8,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.primitives.random import launch, philox
 
-LENGTHS = (0, 2, 3, 4, 5, 4095, 4096, 4097, *ct.RAGGED)
+LENGTHS = (0, 2, 3, 4, 5, 4095, 4096, 4097, 8191, 8192, 8193, *ct.RAGGED)
 SEEDS = (0, 0), (1 << 40 | 5, 3), ((1 << 64) - 1, 1 << 63 | 7)
 
 

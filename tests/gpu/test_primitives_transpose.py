@@ -138,15 +138,19 @@ def test_planted_faults_are_noticed(name):
     assert before in text
     rows, columns = 330, 250
     host = numbers(rows, columns, "float32")
+    wanted = np.full((ct.cdiv(columns, 32) * 32, rows), 201, "float32")  # room for a whole tile
+    marks = wanted.copy()
+    wanted[:columns] = host.T
     x = ct.to_device(host)
 
     def run(source):
-        out = ct.empty((columns, rows), "float32")
+        out = ct.to_device(marks)
         tiles = ct.cdiv(rows, 32) * ct.cdiv(columns, 32)
         launched = ct.Kernel(source, kernel)
         for _ in range(20):
+            out.set(marks)
             launched(x, out, rows, columns, columns, rows, grid=tiles, block=(32, 32))
-            ct.check(out, host.T, rtol=0)
+            ct.check(out, wanted, rtol=0)
 
     run(text)
     with pytest.raises(ct.CheckError):

@@ -50,8 +50,12 @@ class Kernel(ct.Kernel):
         for extent, most in zip(extents, ((1 << 31) - 1, 65535, 65535), strict=False):
             if not 1 <= extent <= most:  # as the real one does
                 raise ct.LaunchError(f"{self.name}: a grid of {grid}")
-        assert 1 <= block <= 1024 and shared <= H100.shared_per_block_optin
+        threads = np.prod(block)
+        assert 1 <= threads <= 1024 and shared <= H100.shared_per_block_optin
         Kernel.launched.append(self.name)
+
+    def resources(self, block=256, shared=0):
+        return SimpleNamespace(blocks_per_sm=1)
 
 
 @pytest.fixture(autouse=True, scope="module")

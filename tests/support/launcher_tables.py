@@ -8,7 +8,7 @@ from launcher_cases import Case
 # How the names of those begin whose kernels are Hopper's.
 NEEDS_HOPPER = (
     *("gemm,", "gemm with", "tf32", "fp8", "grouped", "a list", "stored", "added", "gated"),
-    *("flash_hopper", "softmax, cluster", "linear, {'add': True, 'split'"),
+    *("flash_hopper", "softmax, cluster", "transpose, tma", "linear, {'add': True, 'split'"),
 )
 
 

@@ -9,10 +9,10 @@
 // KIND: 0 words; 1 uniform in [0, 1); 2 normal; 3 normal with the special
 // function units.
 //
-// @instance fill<0,2,256>
-// @instance fill<1,2,256>
-// @instance fill<2,1,256>
-// @instance fill<3,2,256>
+// @instance fill<0,4,256>
+// @instance fill<1,4,256>
+// @instance fill<2,8,256>
+// @instance fill<3,8,256>
 // @instance fill_one<1>
 #include "philox.cuh"
 

@@ -12,7 +12,8 @@ import cudatut as ct
 FILL, MEAN = "primitives/random/fill.cu", "primitives/random/monte_carlo.cu"
 KINDS = {"words": 0, "uniform": 1, "normal": 2, "normal, fast": 3}
 BLOCK, PIECE = 256, 4 * 256 * 16  # as in monte_carlo.cu
-EACH = 4  # counters of a thread of fill
+# Counters of a thread of fill.
+EACH = {"words": 4, "uniform": 4, "normal": 8, "normal, fast": 8}
 MOST = 1 << 40
 
 
@@ -23,7 +24,7 @@ def _kernel(source: str, name: str) -> ct.Kernel:
 
 def instances() -> list[tuple[str, str]]:
     """What the chapter launches, for ct.compile_ahead."""
-    names = [f"fill<{kind},{EACH},{BLOCK}>" for kind in KINDS.values()]
+    names = [f"fill<{KINDS[kind]},{EACH[kind]},{BLOCK}>" for kind in KINDS]
     names += [f"fill_one<{kind}>" for kind in KINDS.values()]
     names += [f"fill<0,{each},{BLOCK}>" for each in (1, 2, 8)]
     found = [(FILL, name) for name in (*names, "lcg", "known")]
@@ -36,16 +37,18 @@ def fill(
     kind: str = "uniform",
     seed: int = 0,
     stream: int = 0,
-    each: int = EACH,
+    each: int | None = None,
     block: int = BLOCK,
 ) -> Callable:
     """Fill an array with random numbers: uint32 words, or float32 in [0, 1), or
     normal. Element i is what the seed, the stream and i say.
 
-    out: contiguous, of any length. Raises TypeError, ValueError."""
+    out: contiguous, of any length. each: counters of a thread; None: as in
+    EACH. Raises TypeError, ValueError."""
     dtype = "uint32" if kind == "words" else "float32"
     to = ct.operands("fill").write("out", out, dtype, most=MOST)
     _fits(seed=seed, stream=stream)
+    each = EACH[kind] if each is None else each
     for name, value in (("each", each), ("block", block)):
         if value < 1 or value & (value - 1):
             raise ValueError(f"fill: {name} is {value}: a power of two")
