@@ -1,5 +1,7 @@
 """examples/primitives/compaction without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses."""
 
+import ast
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -194,3 +196,15 @@ def test_three_launches_and_the_atomic_one():
     none = Atomic(0)
     none(Array(0), Array(0, address=2 * FAR), Array(1, "uint64", 3 * FAR))
     assert not none.kernel.launches
+
+
+def test_each_planted_fault_has_its_place_in_the_kernel():
+    gpu = Path(__file__).parents[1] / "gpu/test_primitives_compaction.py"
+    (faults,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(gpu.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
+    )
+    kernel = ct.paths.examples_dir() / "primitives/compaction/compact.cuh"
+    for right, _ in faults.values():
+        assert kernel.read_text(encoding="utf-8").count(right) == 1

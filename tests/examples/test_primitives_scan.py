@@ -99,13 +99,13 @@ def test_the_groups_words_lie_behind_those_of_the_tiles():
 
 def test_the_fastest_is_at_once_for_few_elements_and_else_by_gpu_and_length(no_gpu):
     tile = SHAPES["at_once"].tile("float32")
-    assert fastest(2 * SMS * tile).kind == "at_once"
-    lengths = (2 * SMS * tile + 1, 1 << 22, (1 << 22) + 1, 1 << 25, (1 << 25) + 1)
-    kinds = ["in_order", "in_order", "bulk", "bulk", "ahead"]
+    lengths = (SMS * tile, SMS * tile + 1, 1 << 21, (1 << 21) + 1, 1 << 28)
+    kinds = ["at_once", "bulk", "bulk", "ahead", "ahead"]
     assert [fastest(n).kind for n in lengths] == kinds
-    assert fastest(1 << 28, "int64").kind == "in_order"
+    assert fastest(1 << 28, "int64").kernel.defines["BULK_STORES"] == 1
     no_gpu.compute_capability = (8, 0)
-    assert fastest(1 << 28).kind == "in_order"
+    assert fastest(2 * SMS * tile).kind == "at_once"  # as many as it holds
+    assert fastest(2 * SMS * tile + 1).kind == fastest(1 << 28).kind == "in_order"
 
 
 class Array:

@@ -163,7 +163,7 @@ FAULTS = {
     # A count of a row that has no room in a byte's place of the next rows.
     "a row's count takes 7 bits": ("<< 8 * (k - g)", "<< 7 * (k - g)"),
     "a lane counts itself": ("left = sums - own", "left = sums"),
-    "an element of the row before": ("place += kept;", "place += 1;"),
+    "a place of the row before": ("before[k];", "before[k ? k - 1 : 0];"),
 }
 
 

@@ -61,6 +61,14 @@ def test_nobody_is_a_phase_too_early(buffers, adders, lookers, teams, stored):
     check(Scan("ahead", n, "int32", shape=shape), numbers(n, "int32"), launches=40)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_many_rounds_of_the_ring(dtype):
+    if not ct.supports(ct.device().compute_capability, "sm_90"):
+        pytest.skip("asks for Hopper")
+    n = 20_000_001
+    check(Scan("ahead", n, dtype), numbers(n, dtype), launches=40)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.05, 0.6])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -107,6 +115,6 @@ def test_a_view_that_begins_between_vectors_is_refused_and_taken_by_single_eleme
     ct.check(out, np.cumsum(values[1:], dtype="int64").astype("int32"), rtol=0)
 
 
-@pytest.mark.parametrize("n", [1, 1 << 20, (1 << 20) + 1, (1 << 22) + 1, (1 << 25) + 1])
+@pytest.mark.parametrize("n", [1, 1 << 19, 1 << 20, (1 << 21) + 1, (1 << 22) + 1, (1 << 25) + 1])
 def test_the_fastest_is_right(n):
     check(fastest(n, "int32"), numbers(n, "int32"))

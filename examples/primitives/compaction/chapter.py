@@ -160,7 +160,7 @@ bench = ct.bench(
         ),
     },
     bytes=4 * (many + half),
-    name=f"{many} float32, half stay",
+    name=f"{many} floats, half stay",
     rounds=15,
 )
 

@@ -15,6 +15,7 @@
 #ifndef AHEAD
 #define AHEAD 1  // tiles that a block has counted and not yet written
 #endif
+static_assert(AHEAD >= 1, "a barrier lies between count and write");
 static_assert(BUFFERS >= AHEAD + 2, "one is counted, and the next one comes");
 
 constexpr int STAGE_BYTES = TILE * (int)sizeof(T) + (FLAGS ? TILE : 0);

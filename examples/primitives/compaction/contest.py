@@ -107,7 +107,7 @@ for name, shift in SHIFTS.items():
             ),
         },
         bytes=4 * (many + kept),
-        name=f"{many} float32, {name} stay",
+        name=f"{many} floats, {name} stay",
         rounds=rounds,
     )
 
@@ -125,7 +125,7 @@ flagged = ct.bench(
         ),
     },
     bytes=moved(0.5, flags=1),
-    name=f"{many} float32, by flags",
+    name=f"{many} floats, by flags",
     rounds=rounds,
 )
 partition = ct.bench(
@@ -136,7 +136,7 @@ partition = ct.bench(
         ),
     },
     bytes=8 * many,
-    name=f"{many} float32, partition",
+    name=f"{many} floats, partition",
     rounds=rounds,
 )
 

@@ -6,10 +6,12 @@
 #     timeout_s: 180
 #     sizes:
 #       many: [268_435_456, 65_536]
-#       lengths: [[100_003, 1_111_111, 5_000_003], [60_001]]
+#       lengths: [[100_003, 1_111_111, 9_000_001], [60_001]]
+#       longer: [20_000_003, 60_001]
 #       huge: [2_147_483_655, 70_001]
-#       repeats: [100, 2]
+#       repeats: [50, 2]
 #       exponents: [[10, 12, 14, 16, 18, 20, 22, 24, 26, 28], [10, 12]]
+#       between: [[20, 22, 24, 26, 28], [10, 12]]
 #       rounds: [40, 1]
 # ---
 
@@ -18,8 +20,10 @@
 # type.
 
 # %% setup
+from dataclasses import replace
+
 import numpy as np
-from cudatut.book.primitives.scan.scans import Scan, fastest
+from cudatut.book.primitives.scan.scans import WIDE, Scan, fastest
 from cudatut.book.rivals import cub
 from cudatut.book.rivals.torch_rival import rival
 
@@ -36,7 +40,7 @@ x, out = ct.to_device(host), ct.empty(many, "float32")
 
 # %% check
 TYPES = ("int32", "float32", "int64", "float64")
-lengths = (100_003, 1_111_111, 5_000_003)
+lengths = (100_003, 1_111_111, 9_000_001)
 
 
 def check(run, values, name, exclusive=False):
@@ -67,11 +71,13 @@ for dtype in TYPES:
             check(Scan("cluster", m, dtype), values, f"cluster, n={m}")
 
 # %% check-again
-repeats = 100
-m = lengths[-1]
-values = (100 * host[:m]).astype("int32")
-data, result = ct.to_device(values), ct.empty(m, "int32")
-run, expected = Scan("ahead", m, "int32"), np.cumsum(values, dtype="int32")
+# A block goes round its ring of buffers again and again.
+longer = 20_000_003
+repeats = 50
+values = (100 * host[:longer]).astype("int32")
+data, result = ct.to_device(values), ct.empty(longer, "int32")
+run = Scan("ahead", longer, "int32")
+expected = np.cumsum(values, dtype="int32")
 wrong = 0
 for _ in range(repeats):
     run(data, result)
@@ -104,7 +110,8 @@ for begin in range(0, huge, block.size):
 del data, result
 
 # %% [markdown]
-# By size: up to 2^20 all tiles run at once, and beyond that the scan runs ahead.
+# By size: with a tile for each SM all tiles run at once, and from 8 MB on the
+# scan runs ahead; between them the copy engine brings tiles.
 
 # %% sizes
 exponents = (10, 12, 14, 16, 18, 20, 22, 24, 26, 28)
@@ -153,18 +160,43 @@ if not ct.tool.running():
     )
 
 # %% [markdown]
-# 2^28 floats by the scans for long arrays.
+# Each of the scans in one launch, by size; and sums that run ahead and are
+# written by the copy engine.
 
-# %% large
+# %% kinds
 KINDS = ("look_back", "in_order", "bulk", "ahead")
-scans = {kind: Scan(kind, many) for kind in KINDS}
-large = ct.bench(
-    {kind: lambda scan=scan: scan(x, out) for kind, scan in scans.items()}
-    | {"CUB": cub.contestant("scan", "float32_InclusiveSum", x, out, many)},
-    bytes=8 * many,
-    name=f"{many} float32",
-    rounds=rounds,
-)
+between = (20, 22, 24, 26, 28)
+by_kind = {}
+for e in between:
+    n = 2**e
+    a, b = x[:n], out[:n]
+    scans = {kind: Scan(kind, n) for kind in KINDS}
+    scans["the engine stores"] = Scan("ahead", n, shape=WIDE["ahead"])
+    by_kind[e] = ct.bench(
+        {
+            kind: lambda scan=scan, a=a, b=b: scan(a, b)
+            for kind, scan in scans.items()
+        }
+        | {"CUB": cub.contestant("scan", "float32_InclusiveSum", a, b, n)},
+        bytes=8 * n,
+        name=f"scan of 2^{e} float32",
+        rounds=rounds,
+    )
+
+# %% by-kind
+if not ct.tool.running():
+    ct.table(
+        "CUB's time / that of each scan",
+        {
+            f"2^{e}": {
+                kind: one.ratio(kind, "CUB").median
+                for kind in (*KINDS, "the engine stores")
+            }
+            for e, one in by_kind.items()
+        },
+        corner="elements",
+        units=dict.fromkeys((*KINDS, "the engine stores"), "×"),
+    )
 
 # %% types
 by_type = {}
@@ -182,6 +214,70 @@ for dtype in ("int32", "int64"):
         rounds=rounds,
     )
 del a, b
+
+# %% [markdown]
+# Sums of 8 bytes have words of 16 bytes, and twice the shuffles. What could make
+# their scan faster; what it should gain was written down before it ran.
+
+
+# %% wide
+def ahead8(*more, **changes):
+    return replace(WIDE["ahead"], more=more, **changes)
+
+
+STORES, THREE, FIVE = ("BULK_STORES", 1), ("LOOKERS", 3), ("LOOKERS", 5)
+SMALL = {"vectors": 4, "buffers": 14}
+WIDER = {  # and how many times as fast as the first
+    "three warps look, the engine stores": (ahead8(THREE, STORES), None),
+    # Floats gain 1.10, but a warp's stores have cost more for sums of 8 bytes.
+    "three warps look": (ahead8(THREE), 1.05),
+    # Words of 16 bytes take a warp longer to look at.
+    "five warps look, the engine stores": (ahead8(FIVE, STORES), 1.02),
+    # Floats gain 1.08.
+    "five warps look, the engine stores, tiles of 16 KB": (
+        ahead8(FIVE, STORES, **SMALL),
+        1.07,
+    ),
+}
+n = many // 2
+y = ct.to_device((100 * host[:n]).astype("int64"))
+sums = ct.empty(n, "int64")
+longs = {
+    name: Scan("ahead", n, "int64", shape=shape)
+    for name, (shape, _) in WIDER.items()
+}
+expected = np.cumsum(y.get())
+for name, run in longs.items():
+    ct.poison(sums)
+    run(y, sums)
+    ct.check(sums, expected, name=name, rtol=0)
+
+# %% of-longs
+of_longs = ct.bench(
+    {name: lambda run=run: run(y, sums) for name, run in longs.items()}
+    | {"CUB": cub.contestant("scan", "int64_InclusiveSum", y, sums, n)},
+    bytes=8 * many,
+    name=f"{n} int64",
+    rounds=rounds,
+)
+del expected
+
+# %% by-wide
+if not ct.tool.running():
+    base = next(iter(WIDER))
+    ct.table(
+        "sums of 8 bytes, predicted and measured",
+        {
+            name: {
+                "predicted": predicted,
+                "measured": of_longs.ratio(name, base).median,
+                "CUB / ours": of_longs.ratio(name, "CUB").median,
+            }
+            for name, (_, predicted) in WIDER.items()
+        },
+        corner="variant",
+        units={"predicted": "×", "measured": "×", "CUB / ours": "×"},
+    )
 
 # %% segments
 SHARE = 0.01

@@ -101,12 +101,16 @@ SHAPES = {
     "look_back": Shape(resident=4),
     "in_order": Shape(resident=4),
     "at_once": Shape(vectors=4),
-    "bulk": Shape(resident=3, buffers=2, more=STATIC),
-    "ahead": Shape(block=512, vectors=6, buffers=4, look=5),
+    "bulk": Shape(resident=3, buffers=2, copies=32, more=STATIC),
+    "ahead": Shape(buffers=7, look=5, more=(("LOOKERS", 3),)),
     "cluster": Shape(vectors=4),
     "segments": Shape(vectors=4),
 }
-WIDE = {"ahead": Shape(buffers=7, look=5)}  # for sums of 8 bytes
+WIDE = {  # for sums of 8 bytes
+    "ahead": replace(
+        SHAPES["ahead"], more=(("LOOKERS", 3), ("BULK_STORES", 1))
+    ),
+}
 
 
 class Scan:
@@ -243,21 +247,22 @@ class Scan:
 
 
 def fastest(n: int, dtype: str = "float32", exclusive: bool = False) -> Scan:
-    """The Scan that was the fastest on the H200 for this length."""
-    shape = SHAPES["at_once"]
-    if n <= shape.tile(dtype) * shape.group:
+    """The Scan for this length, as measured on the H200.
+
+    On it: a tile of its own for each SM; then the copy engine; from 8 MB on,
+    sums that run ahead.
+    """
+    hopper = ct.device().compute_capability >= (9, 0)
+    nbytes, few = n * np.dtype(dtype).itemsize, SHAPES["at_once"]
+    tiles = ct.device().sm_count if hopper else few.group
+    if n <= few.tile(dtype) * min(tiles, few.group):
         try:
             return Scan("at_once", n, dtype, exclusive)
         except ValueError:  # this GPU does not hold so many tiles
             pass
     kind = "in_order"
-    if (
-        ct.device().compute_capability >= (9, 0)
-        and np.dtype(dtype).itemsize < 8
-    ):
-        kind = (
-            "in_order" if n <= 1 << 22 else "bulk" if n <= 1 << 25 else "ahead"
-        )
+    if hopper:
+        kind = "bulk" if nbytes <= 8 << 20 else "ahead"
     return Scan(kind, n, dtype, exclusive)
 
 
