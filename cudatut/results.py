@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -437,9 +437,15 @@ def _of_runs(row: Row) -> dict[str, float]:
     """The median and the 20th and 80th percentile of a row's runs, where they are known (`cudatut.gpu.bench`)."""
     if not (runs := row.runs):
         return {}
+    p20, median, p80 = spread(runs)
+    return {"median_us": median, "p20_us": p20, "p80_us": p80}
+
+
+def spread(runs: Sequence[float]) -> tuple[float, float, float]:
+    """The 20th percentile, the median and the 80th percentile of some runs, at least one."""
     median = statistics.median(runs)
     p20, *_, p80 = statistics.quantiles(runs, n=5) if len(runs) > 1 else (median, median)
-    return {"median_us": median, "p20_us": p20, "p80_us": p80}
+    return min(p20, median), median, max(p80, median)  # between equal runs, p20 may be rounded up
 
 
 def _or_empty(value: float | None, form: str, scale: float = 1) -> str:

@@ -128,9 +128,9 @@ class Code:
         """Results that another cell shows by a name of which this one has not a word."""
         for kind, name in {_named(result) for result in results} - set(cell.shown):
             sayers = (cell, self._functions)
-            if not isinstance(name, str) or any(
-                kind in one.free or _could_say(one.words, name) for one in sayers
-            ):
+            if not isinstance(name, str) or cell.may_show(kind, name):
+                continue
+            if any(kind in one.free or _could_say(one.words, name) for one in sayers):
                 continue
             others = [title for title, one in self._cells.items() if one.may_show(kind, name)]
             if others and not _could_say(elsewhere(), name):

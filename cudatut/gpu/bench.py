@@ -12,7 +12,7 @@ from cudatut.gpu import limits, rivals, sm_clock
 from cudatut.gpu.device import activate, device
 from cudatut.gpu.kernel import cdiv
 from cudatut.gpu.timing import Run, time_hidden, time_once_bare, timed
-from cudatut.results import BELOW_MOST, Benchmark, Row, rounded, show
+from cudatut.results import BELOW_MOST, Benchmark, Row, rounded, show, spread
 
 Work = int | float | dict[str, int | float] | None
 
@@ -211,8 +211,7 @@ def _row(
     launch: Callable[[], object],
 ) -> Row:
     us = [rounded(run.us) for run in times]
-    median = statistics.median(us)
-    p20, *_, p80 = statistics.quantiles(us, n=5) if len(us) > 1 else (median, median)
+    p20, median, p80 = spread(us)
     value = None
     if bytes is not None:
         value = bytes / median / 1e3

@@ -1012,6 +1012,14 @@ def test_the_spread_of_runs_is_from_their_20th_to_their_80th_percentile():
     assert results._of_runs(row) == {"median_us": 3.5, "p20_us": 1.4, "p80_us": 5.6}
     row.times = "7"
     assert results._of_runs(row) == {"median_us": 7.0, "p20_us": 7.0, "p80_us": 7.0}
+
+
+def test_percentiles_of_equal_runs_are_in_their_order():
+    # (3.52 * 2 + 3.52 * 3) / 5, as statistics.quantiles computes it, is more than 3.52.
+    p20, median, p80 = results.spread([3.52] * 400)
+    assert p20 <= median <= p80
+    assert p20 == median == 3.52
+    assert p80 == pytest.approx(3.52)
     row.times = None
     assert results._of_runs(row) == {} and row.runs == []
 

@@ -103,6 +103,13 @@ def test_a_cell_that_has_anothers_results():
     assert more == "cell 'a' has the facts 'times', which cell 'b' shows"
 
 
+def test_a_name_by_default_of_a_call_that_may_have_run():
+    code = {"a": CT + 'if able:\n    ct.yours("x#a", {})', "b": "more()"}
+    assert said(code, {"a": facts("measured here"), "b": []}) == []
+    (found,) = said(code, {"a": [], "b": facts("measured here")})
+    assert found == "cell 'b' has the facts 'measured here', which cell 'a' shows"
+
+
 def test_names_that_a_loop_makes():
     code = {"a": CT + 'for n in 1, 2:\n    ct.check(out, x, f"length {n}")', "b": "more()"}
     assert said(code, {"a": checks("length 1", "length 2"), "b": checks("mine")}) == []

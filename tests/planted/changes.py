@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from cudatut import catalog
+from cudatut import catalog, paths
 from cudatut.fingerprint.meaning import meaning_hash
 
 CUDA = (".cu", ".cuh")
@@ -404,6 +404,8 @@ def _module_to_move(book: Book) -> str:
         text, made = book.text(name), f"{_dotted(_at(name)[0])}.{{"
         own = not CELL.search(text) and not name.endswith(called) and "/" in name
         alone = own and "__file__" not in text and "__name__" not in text
+        # A program in a string imports as scripts do, and keeps the old name.
+        alone = alone and not any(_imported_in_words(one, name) for one in scripts)
         return alone and bool(_users(book, name)) and not any(made in one for one in scripts)
 
     return book.pick(".py", fits)
@@ -421,6 +423,20 @@ def _imports_of(text: str, name: str) -> list[ast.ImportFrom]:
             or (node.module == _dotted(folder) and stem in [one.name for one in node.names])
         )
     ]
+
+
+def _imported_in_words(text: str, name: str) -> bool:
+    """Whether a string of a script imports a module or from it."""
+    folder, stem = _at(name.removesuffix(".py"))
+    if stem not in text:
+        return False
+    pattern = rf"from {re.escape(_dotted(folder))}(\.{stem}\b| import .*\b{stem}\b)"
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(pattern, node.value)
+        for node in ast.walk(ast.parse(text))
+    )
 
 
 def _users(book: Book, name: str) -> dict[str, str]:
@@ -711,9 +727,8 @@ def constant_in_kernel(book: Book) -> Change:
     value = re.sub(r"(?<![\w.])(\d+)", lambda m: str(int(m[1]) + 1), value, count=1)
     lines[one] = f"{head}= {value}"
     change = book.harmful("constant in a kernel", f"{name}:{one + 1}", {name: "".join(lines)}, name)
-    kernel = re.findall(r"\b(\w+)\s*\(", "".join(lines[:one]).rpartition("__global__")[2])
     # Those that name their kernels are judged by the machine code of these: whoever runs another one of the file need not care.
-    return book.judged_by_code(change, name, {word for word in kernel if not word.startswith("__")})
+    return book.judged_by_code(change, name, _kernels_around("".join(lines[:one])))
 
 
 _THREAD = re.compile(
@@ -723,10 +738,17 @@ _THREAD = re.compile(
 
 def another_thread(book: Book) -> Change:
     name = book.pick(".cu", lambda name: bool(_THREAD.search(book.text(name))))
-    new = replaced_once(
-        book.text(name), _THREAD.pattern, lambda m: f"{m[1]} (threadIdx.x ^ 1)", book.draw
-    )
-    return book.harmful("another thread", name, {name: new}, name)
+    text = book.text(name)
+    place = book.draw.choice(list(_THREAD.finditer(text)))
+    new = f"{text[: place.start()]}{place[1]} (threadIdx.x ^ 1){text[place.end() :]}"
+    change = book.harmful("another thread", name, {name: new}, name)
+    return book.judged_by_code(change, name, _kernels_around(text[: place.start()]))
+
+
+def _kernels_around(before: str) -> set[str]:
+    """The name of the kernel that the text before a place is in the middle of."""
+    said = re.findall(r"\b(\w+)\s*\(", before.rpartition("__global__")[2])
+    return {word for word in said if not word.startswith("__")}
 
 
 def another_unroll(book: Book) -> Change:
@@ -917,7 +939,20 @@ def header_shadowed(book: Book) -> Change:
     # A script may read a kernel's text and replace the include: what it compiles has no such header.
     included = {one.path for one in book.of(meant)}
     change.fresh = {path: fresh for path, fresh in change.fresh.items() if path in included}
+    # One of another folder may compile that text from its own, which has no such header.
+    others = {
+        one.path
+        for one in book.recordings
+        if one.path in change.fresh and _folder_of(one.name) != folder
+    }
+    change.unknown |= others
+    change.fresh = {path: fresh for path, fresh in change.fresh.items() if path not in others}
     return change
+
+
+def _folder_of(example: str) -> str:
+    """The folder of an example's script, relative to the examples."""
+    return catalog.path_of(example).parent.relative_to(paths.examples_dir()).as_posix()
 
 
 def module_shadowed(book: Book) -> Change:

@@ -107,11 +107,11 @@ def test_a_chapter_that_is_not_there():
 
 
 def test_one_that_is_planned_has_nothing_yet():
-    found = list(map(str, judge.of_chapter("memory/pinned", DOCS)))
+    found = list(map(str, judge.of_chapter("beyond/scan", DOCS)))
     assert [line.partition(": ")[0] for line in found] == [
-        "docs/en/memory/pinned.md",
-        "docs/zh/memory/pinned.md",
-        *(f"examples/memory/pinned/{file}.py" for file in ("chapter", "exercises", "solutions")),
+        "docs/en/beyond/scan.md",
+        "docs/zh/beyond/scan.md",
+        *(f"examples/beyond/scan/{file}.py" for file in ("chapter", "exercises", "solutions")),
     ]
     assert all("write" in line for line in found)
 

@@ -84,7 +84,8 @@ def places(sms: int = 4) -> str:
         f"{sms} 个 SM，各有一块供 L1 和共享内存使用的存储器；下面是 L2，分成相连的两半；再下面是显存。",
     )
     caption = tr(
-        "Places where a load can find its data on an H200. NVIDIA draws L2 in two halves and does not say what follows from it.",
-        "在 H200 上，一次读取可能在哪里找到数据。NVIDIA 的图把 L2 画成两半，但没有说明这会带来什么影响。",
+        "Places where a load can find its data on an H200. NVIDIA draws the L2 of this chip in two halves; "
+        "below we measure what follows from it.",
+        "在 H200 上，一次读取可能在哪里找到数据。NVIDIA 的图把这块芯片的 L2 画成两半，后面会测量这带来什么影响。",
     )
     return figure(s, alt=alt, caption=caption)

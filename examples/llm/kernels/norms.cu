@@ -6,7 +6,7 @@
 //   rms_norm      x / rms(x) * weight
 //   add_rms_norm  x += added, and then RMSNorm of x
 //   layer_norm    (x - mean) / sqrt(variance + eps) * weight + bias
-//
+// expect: spills (two words of one add_rms_norm on sm_86 and sm_89)
 // requires: sm_80
 #include "ptx/overlap.cuh"
 #include "rows.cuh"

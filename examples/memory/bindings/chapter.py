@@ -23,11 +23,8 @@ from pycuda.compiler import SourceModule
 
 import cudatut as ct
 from cudatut.book.memory.bindings.building import (
-    address,
-    build,
-    declared,
-    text,
-)
+    address, build, declared, text,
+)  # fmt: skip
 
 n = 1000
 count = 240  # calls
@@ -57,15 +54,15 @@ runs = {
     "ctypes, does nothing": calls(library.saxpy_nothing, 2, *where, n, None),
     "a loop in C++": lambda: library.saxpy_launches(2, *where, n, None, count),
 }
-for name, run in runs.items():
-    times = []
-    for _ in range(rounds):
+times = {name: [] for name in runs}
+for _ in range(1 + rounds):
+    for name, run in runs.items():
         ct.synchronize()
         begin = perf_counter()
         run()
-        times.append(perf_counter() - begin)
-    us = 1e6 * statistics.median(times) / count
-    print(f"{name:21} {us:6.2f} us a call")
+        times[name].append(perf_counter() - begin)
+us = {k: 1e6 * statistics.median(v[1:]) / count for k, v in times.items()}
+ct.yours("memory/bindings#program", {k: (v, "us") for k, v in us.items()})
 
 # %% [markdown]
 # The other ways: NVRTC through cuda.core, and a module made with nanobind. It

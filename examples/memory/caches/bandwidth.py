@@ -6,13 +6,15 @@
 #     timeout_s: 120
 #     sizes:
 #       mib_in_all: [8192, 1]
-#       slices_kib: [[64, 96, 128, 160, 192, 256, 384, 512, 1024, 4096], [64]]
+#       slices_kib: [[64, 128, 192, 256, 320, 384, 448, 512, 1024, 4096], [64]]
 #       rounds: [5, 1]
 # ---
 
 # %% [markdown]
 # The same staircase from its other side. All SMs read, each a slice of its own,
-# again and again, and no load waits for another.
+# again and again, and no load waits for another. Once with a barrier after each
+# pass: without it, some warps may be passes ahead of others, and what L1 has to hold
+# at a time is then less than a slice.
 
 # %% read
 from random import Random
@@ -24,7 +26,7 @@ import cudatut as ct
 from cudatut.book.memory.caches.staircase import CG, PLAIN, SOURCE
 
 mib_in_all = 8192
-slices_kib = (64, 96, 128, 160, 192, 256, 384, 512, 1024, 4096)
+slices_kib = (64, 128, 192, 256, 320, 384, 448, 512, 1024, 4096)
 rounds = 5
 sms = ct.device().sm_count
 host = ct.rng(1).integers(
@@ -33,6 +35,13 @@ host = ct.rng(1).integers(
 data = ct.to_device(host)
 sums, spent = ct.empty((sms, 1024), "uint32"), ct.empty(sms, "int64")
 read = {x: ct.Kernel(SOURCE, f"read_slices<{x}>") for x in (PLAIN, CG)}
+TOGETHER = "together"
+read[TOGETHER] = ct.Kernel("memory/caches/passes.cu", "read_together")
+LABELS = {
+    PLAIN: "plain load",
+    TOGETHER: "plain load, barrier after each pass",
+    CG: "__ldcg",
+}
 
 
 def reading(hint, slice_kib):
@@ -47,7 +56,7 @@ def reading(hint, slice_kib):
     return launch
 
 
-for hint in (PLAIN, CG):
+for hint, label in LABELS.items():
     launch = reading(hint, slices_kib[0])
     launch()
     part = host[: sms * slices_kib[0] * 256].reshape(sms, -1)
@@ -56,14 +65,12 @@ for hint in (PLAIN, CG):
     ct.check(
         (found % 2**32).astype("uint32"),
         (total % 2**32).astype("uint32"),
-        name="sums of all slices, " + ("plain load", "__ldcg")[hint],
+        name=f"sums of all slices, {label}",
     )
 
 # %% rates
 runs = {
-    (hint, one): reading(hint, one)
-    for hint in (PLAIN, CG)
-    for one in slices_kib
+    (hint, one): reading(hint, one) for hint in LABELS for one in slices_kib
 }
 how = ct.time_once_bare if ct.tool.running() else ct.time_hidden
 times = ct.take_turns(runs, rounds, Random(0), how)
@@ -77,7 +84,7 @@ ct.series(
     y=("rate", "GB/s"),
     lines={
         label: [(sms * one / 1024, rate[hint, one]) for one in slices_kib]
-        for hint, label in ((PLAIN, "plain load"), (CG, "__ldcg"))
+        for hint, label in LABELS.items()
     },
     limit=ct.limits.bandwidth(),
 )
@@ -86,6 +93,7 @@ ct.series(
 clock = ct.device().clock_khz / 1e6  # GHz, at most
 from_l1, from_l2 = rate[PLAIN, slices_kib[0]], rate[CG, slices_kib[0]]
 from_memory = rate[CG, slices_kib[-1]]
+beyond = 384 if 384 in slices_kib else slices_kib[-1]  # more than L1 holds
 ct.facts(
     "rates of all SMs",
     {
@@ -95,7 +103,9 @@ ct.facts(
         "from memory": (from_memory, "GB/s"),
         "measured limit of the memory": (ct.limits.bandwidth(), "GB/s"),
         "L1 / predicted": from_l1 / (128 * sms * clock),
-        "L1 / L2": from_l1 / from_l2,
-        "L2 / memory": from_l2 / from_memory,
+        "384 KiB per SM, barrier / none": (
+            rate[TOGETHER, beyond] / rate[PLAIN, beyond]
+        ),
+        "384 KiB per SM, barrier / L2": rate[TOGETHER, beyond] / from_l2,
     },
 )

@@ -221,23 +221,22 @@ def hits(curve, size, hit, miss):
     return float(min(max(share, 0), 1))
 
 
-caches = {
-    "L1": (through, l1_holds, in_l1, in_l2),
-    "L2": (past, l2_holds, in_l2, in_memory),
-}
-if not ct.tool.running():
+if rows and not ct.tool.running():
     ct.table(
         "hits on a ring that is too long",
         {
-            f"{r:.1f} x {cache}": {
-                "measured": hits(curve, r * holds, hit, miss),
+            f"{what}, {r:.1f} x": {
+                "measured": hits(through, r * holds, hit, miss),
                 "drops a random line": random_share(r),
                 "drops the oldest": 0.0,
             }
-            for cache, (curve, holds, hit, miss) in caches.items()
-            for r in (2**0.5, 2, 2**1.5)
+            for what, holds, hit, miss in (
+                (what, row["holds"] * MIB, row["before"], row["after"])
+                for what, row in rows.items()
+            )
+            for r in (2**0.5, 2)
         },
-        corner="working set",
+        corner="step",
     )
 
 # %% [markdown]

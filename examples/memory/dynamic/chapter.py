@@ -47,6 +47,7 @@ def by_tiles():
     )  # fmt: skip
 
 
+measured = {}
 if not ct.tool.running():  # which would have to follow the launches
     subdivide = linked(
         "memory/dynamic/dynamic.cu",
@@ -62,7 +63,7 @@ if not ct.tool.running():  # which would have to follow the launches
     whole, tiled = (float(np.median(us)) / 1e3 for us in times.values())
     measured = {"every pixel": (whole, "ms"), "by tiles": (tiled, "ms")}
     measured["every pixel / by tiles"] = whole / tiled, "x"
-    ct.yours("memory/dynamic#program", measured)
+ct.yours("memory/dynamic#program", measured)
 
 # %% [markdown]
 # Each way to draw it, against NumPy: every pixel has to be the same, and of a

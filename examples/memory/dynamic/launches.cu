@@ -95,16 +95,24 @@ extern "C" __global__ void conduct(int* list, int* next, long long* values,
 // --8<-- [end:conduct]
 
 // --8<-- [start:pending]
-extern "C" __global__ void slow(int* done, int ns) {
-  wait(ns);
+// The first of the launched kernels waits until all launches are made, and the
+// others wait for it. open: whether it may go on. In any case it waits no
+// longer than `ns`.
+extern "C" __global__ void first(int* done, const int* open, long long ns) {
+  const unsigned long long begin = nanoseconds();
+  while (*(volatile const int*)open == 0 && nanoseconds() - begin < ns) {
+  }
   atomicAdd(done, 1);
 }
 
-// One thread launches more than can wait. found: launches that were refused,
-// the number of the first of them, its error.
-extern "C" __global__ void too_many(int* done, int count, int ns, int* found) {
-  for (int k = 0; k < count; ++k) {
-    slow<<<1, 1>>>(done, ns);
+// One thread makes more launches than can wait. found: launches that were
+// refused, the number of the first of them, its error, and how many kernels
+// had ended when all launches had been made.
+extern "C" __global__ void too_many(int* done, int count, int* open,
+                                    long long ns, int* found) {
+  first<<<1, 1>>>(done, open, ns);
+  for (int k = 1; k < count; ++k) {
+    nothing<<<1, 1>>>(done);
     const int error = cudaGetLastError();
     if (error == cudaSuccess) continue;
     if (found[0]++ == 0) {
@@ -112,6 +120,8 @@ extern "C" __global__ void too_many(int* done, int count, int ns, int* found) {
       found[2] = error;
     }
   }
+  found[3] = *(volatile int*)done;
+  atomicExch(open, 1);
 }
 // --8<-- [end:pending]
 

@@ -50,23 +50,26 @@ def _zeros(n: int) -> Any:
 
 # --8<-- [start:pending]
 def pending(limit: int, count: int, ns: int) -> dict[str, Any]:
-    """One thread launches `count` kernels of `ns` nanoseconds, in order."""
+    """One thread launches `count` kernels, of which the first ends when all
+    launches are made, after `ns` nanoseconds at the latest; the others wait.
+    """
     import pycuda.driver as cuda
 
     module = _launches(limit)
-    done, found = _zeros(1), _zeros(3)
+    done, may_go_on, found = _zeros(1), _zeros(1), _zeros(4)
     said = "nothing"
     try:
         module.get_function("too_many")(
-            done, np.int32(count), np.int32(ns), found,
+            done, np.int32(count), may_go_on, np.int64(ns), found,
             grid=(1, 1), block=(1, 1, 1),
         )  # fmt: skip
         ct.synchronize()
     except cuda.Error as error:
         said = type(error).__name__
-    refused, first, error = map(int, found.get())
+    refused, first, error, ended = map(int, found.get())
     return {
         "launched": count,
+        "ended meanwhile": ended,
         "ran": int(done.get()[0]),
         "refused": refused,
         "first refused": first if refused else None,

@@ -53,13 +53,13 @@ ct.facts(
 )
 
 # %% [markdown]
-# One thread launches 6000 kernels of 5 microseconds that have to run one after
-# another. So launches pile up.
+# One thread launches 6000 kernels that have to run one after another. The first
+# of them waits until all launches are made, so they pile up.
 
 # %% pending
 rows = {}
 for limit in () if ct.tool.running() else (2048, 8192):
-    rows[f"{limit}"] = in_a_process("pending", limit, 6000, 5000)
+    rows[f"{limit}"] = in_a_process("pending", limit, 6000, 500_000_000)
 if rows:
     ct.table("launches that pile up", rows, corner="may wait")
 

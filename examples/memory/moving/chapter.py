@@ -22,11 +22,12 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
+from cudatut.book.memory.moving.direct import prepared
 
 n = 67_108_864  # floats: 268 MB
 counts = (1, 1_024, 262_144, 67_108_864)
 rounds = 15
-copy = ct.Kernel("memory/pinned/pinned.cu", "copy")
+copy = prepared(ct.Kernel("memory/pinned/pinned.cu", "copy"), "PPQ")
 flags = cuda.host_alloc_flags
 x = ct.rng(0).random(n, dtype="float32")
 pinned, combined = (
@@ -35,11 +36,11 @@ pinned, combined = (
 )
 pinned[:] = combined[:] = x
 source, target = ct.to_device(x), ct.empty(n, "float32")
-a, b = source.gpudata, target.gpudata
+a, b = int(source.gpudata), int(target.gpudata)
 
 
 def mapped(host):
-    return np.uint64(host.base.get_device_pointer())
+    return host.base.get_device_pointer()
 
 
 def kernel(here, there, m):
@@ -50,12 +51,12 @@ ways = {
     "to the GPU, pageable": lambda m: cuda.memcpy_htod(b, x[:m]),
     "to the GPU, pinned": lambda m: cuda.memcpy_htod(b, pinned[:m]),
     "to the GPU, write-combined": lambda m: cuda.memcpy_htod(b, combined[:m]),
-    "to the GPU, zero-copy": lambda m: kernel(mapped(pinned), target, m),
+    "to the GPU, zero-copy": lambda m: kernel(mapped(pinned), b, m),
     "to the host, pageable": lambda m: cuda.memcpy_dtoh(x[:m], a),
     "to the host, pinned": lambda m: cuda.memcpy_dtoh(pinned[:m], a),
-    "to the host, zero-copy": lambda m: kernel(source, mapped(pinned), m),
+    "to the host, zero-copy": lambda m: kernel(a, mapped(pinned), m),
     "within the GPU, driver": lambda m: cuda.memcpy_dtod_async(b, a, 4 * m),
-    "within the GPU, kernel": lambda m: kernel(source, target, m),
+    "within the GPU, kernel": lambda m: kernel(a, b, m),
     "memset": lambda m: cuda.memset_d32_async(b, 7, m),
 }
 

@@ -7,6 +7,8 @@
 #     sizes:
 #       exponents: [[20, 22, 24, 26, 28, 30], [20]]
 #       most: [1_073_741_824, 1_048_576]
+#       rounds: [400, 1]
+#       changed: [28, 20]
 # ---
 
 # %% [markdown]
@@ -21,6 +23,7 @@ import cudatut as ct
 
 exponents = (20, 22, 24, 26, 28, 30)
 most = 1_073_741_824
+rounds = 400  # of the copies of 64 MiB and less
 PINNED, OURS = "memory/pinned/pinned.cu", "memory/moving/moving.cu"
 AHEAD, PIECE = 4, 16_384  # as in the defines below
 sms = ct.device().sm_count
@@ -97,7 +100,12 @@ for e in exponents:
     }
     runs["driver"] = by_driver(a, b)
     runs["PyTorch"] = rival(lambda torch, s, t: lambda: t.copy_(s), a, b)
-    contests[e] = ct.bench(runs, bytes=2 * 2**e, name=f"{2**e >> 20} MiB")
+    contests[e] = ct.bench(
+        runs,
+        bytes=2 * 2**e,
+        name=f"{2**e >> 20} MiB",
+        rounds=rounds if e <= 26 else None,
+    )
 
 # Under a tool there are none.
 theirs = [
@@ -178,3 +186,138 @@ if theirs:
     units = {"predicted": "us", "measured": "us"}
     units |= dict.fromkeys(("moved", "copied", "the better of the two"), "GB/s")
     ct.table("our fastest copy", rows, corner="size", units=units)
+
+# %% [markdown]
+# The goal at the smallest size. Four loads of 256 threads are a tile of 16 KiB,
+# so 1 MiB has fewer tiles than the GPU has SMs. Three attempts with smaller
+# tiles. Predicted: the SM with most tiles reads and writes 64 bytes per cycle.
+
+
+# %% attempts
+def by_tiles(vectors, block, **more):
+    """Loads, so many of a thread before its stores."""
+    kernel = ct.Kernel(PINNED, "copy", defines={"VECTORS": vectors, **more})
+
+    def launch(x, out, n):
+        kernel(x, out, n, grid=ct.cdiv(n, 4 * vectors * block), block=block)
+
+    return launch
+
+
+SMALL = 4_096  # bytes of a piece
+small_bulk = ct.Kernel(
+    "memory/moving/bulk.cu",
+    "copy_bulk",
+    defines={"AHEAD": 2, "PIECE": 4_096},
+)
+
+
+def by_small_pieces(x, out, n):
+    grid = ct.cdiv(4 * n, SMALL)
+    small_bulk(x, out, n, grid=grid, block=32, shared=2 * SMALL)
+
+
+tiles = {  # bytes of each, and the kernel
+    "loads": (16_384, by_loads),
+    "two loads": (8_192, by_tiles(2, 256)),
+    "one load": (4_096, by_tiles(1, 256)),
+    "bulk copies of 4 KiB": (SMALL, by_small_pieces),
+}
+n = 2 ** exponents[0] // 4
+a, b = x[:n], out[:n]
+for name, (_, launch) in tiles.items():
+    ct.poison(out)
+    launch(a, b, n)
+    ct.check(b, host[:n], name=f"{name}, n={n}", rtol=0, atol=0)
+runs = {
+    name: lambda launch=launch: launch(a, b, n)
+    for name, (_, launch) in tiles.items()
+}
+runs["4 bytes"] = lambda: by_loads(a, b, 1)  # what no copy can do without
+runs["driver"] = by_driver(a, b)
+runs["PyTorch"] = rival(lambda torch, s, t: lambda: t.copy_(s), a, b)
+smallest = ct.bench(runs, name="attempts at the smallest size", rounds=rounds)
+
+
+# %% attempts-table
+def busiest_us(tile):
+    """Of the SM with most tiles: to read them, then to write them."""
+    nbytes = ct.cdiv(ct.cdiv(4 * n, tile), sms) * tile
+    return 2 * nbytes / 64 / (ct.device().clock_khz / 1e3)
+
+
+if theirs:
+    before = smallest["loads"].median_us
+    best_of_theirs = min(theirs, key=lambda one: smallest[one].median_us)
+    rows = {}
+    for name, (tile, _) in tiles.items():
+        saved = busiest_us(tiles["loads"][0]) - busiest_us(tile)
+        rows[name] = {
+            "gain, predicted": before / (before - saved),
+            "gain": smallest.ratio(name, "loads").median,
+            "beside the better of the two": smallest.ratio(
+                name, best_of_theirs
+            ).median,
+            "time": smallest[name].median_us,
+        }
+    rows["4 bytes"] = dict.fromkeys(rows["loads"])
+    rows["4 bytes"]["time"] = smallest["4 bytes"].median_us
+    ct.table(
+        "attempts with smaller tiles",
+        rows,
+        corner="kernel",
+        units={"time": "us"},
+    )
+
+# %% [markdown]
+# Why do three of the four stay behind at 256 MiB? One thing is changed at a
+# time: no hint, a smaller tile, or a block for each piece, so that none walks.
+
+# %% changed
+changed = 28  # the size, as an exponent
+n = 2**changed // 4
+a, b = x[:n], out[:n]
+
+
+def a_block_each_async(x, out, n):
+    grid, shared = ct.cdiv(n, 4 * 512), AHEAD * 512 * 16
+    asynchronous(x, out, n, grid=grid, block=512, shared=shared)
+
+
+def a_block_each_bulk(x, out, n):
+    grid, shared = ct.cdiv(4 * n, PIECE), AHEAD * PIECE
+    bulk(x, out, n, grid=grid, block=32, shared=shared)
+
+
+variants = {
+    **ours,
+    "streaming loads, without the hint": by_tiles(8, 512),
+    "streaming loads, a tile of 16 KiB": by_tiles(4, 256, STREAMING=1),
+    "cp.async, a block for each piece": a_block_each_async,
+    "bulk copies, a block for each piece": a_block_each_bulk,
+}
+for name in list(variants)[len(ours) :]:
+    ct.poison(out)
+    variants[name](a, b, n)
+    ct.check(b, host[:n], name=f"{name}, n={n}", rtol=0, atol=0)
+runs = {
+    name: lambda launch=launch: launch(a, b, n)
+    for name, launch in variants.items()
+}
+runs["driver"] = by_driver(a, b)
+one_change = ct.bench(runs, bytes=2 * 4 * n, name="one thing changed")
+
+# %% changed-table
+if theirs:
+    ct.table(
+        "one thing changed, beside the driver",
+        {
+            name: {
+                "beside the driver": one_change.ratio(name, "driver").median,
+                "rate": one_change[name].value,
+            }
+            for name in variants
+        },
+        corner="kernel",
+        units={"rate": "GB/s"},
+    )

@@ -94,10 +94,11 @@ ct.facts(
 
 # %% pieces
 from cudatut.book.memory.moving.batch import copy_batch
+from cudatut.book.memory.moving.direct import prepared
 
 sizes = (512, 4_096, 65_536)  # bytes of a piece
 pieces = 1_024
-fetch = ct.Kernel("memory/pinned/pinned.cu", "fetch_rows")
+fetch = prepared(ct.Kernel("memory/pinned/pinned.cu", "fetch_rows"), "PPPi")
 FLOATS = 128  # of a row that `fetch` copies: 512 bytes
 room = pieces * sizes[-1]
 spread = cuda.pagelocked_empty(
@@ -106,7 +107,7 @@ spread = cuda.pagelocked_empty(
 spread[:] = ct.rng(1).random(spread.size, dtype="float32")
 joined = cuda.pagelocked_empty(room // 4, "float32")
 target = ct.empty(room // 4, "float32")
-at = np.uint64(spread.base.get_device_pointer())
+at = spread.base.get_device_pointer()
 
 
 def ways_of(size):
@@ -135,7 +136,7 @@ def ways_of(size):
     def a_kernel_fetches():
         grid = ct.cdiv(rows.size, 8)
         how = {"grid": grid, "block": 256, "stream": queue}
-        fetch(at, d_rows, out, rows.size, **how)
+        fetch(at, int(d_rows.gpudata), b, rows.size, **how)
 
     calls = {
         "a call for each": a_call_each,

@@ -20,6 +20,7 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
+from cudatut.book.memory.moving.direct import prepared
 
 counts = (1, 1_000)  # floats
 rounds = 101
@@ -29,46 +30,46 @@ host = cuda.pagelocked_empty(
     counts[-1], "float32", mem_flags=cuda.host_alloc_flags.DEVICEMAP
 )
 host[:] = ct.rng(0).random(host.size, dtype="float32")
-mapped = np.uint64(host.base.get_device_pointer())
+mapped = host.base.get_device_pointer()
 
 
 def ways_of(count):
     """name -> call; each reads the host's numbers and fills `out`."""
-    defines = {"COUNT": count}
+    types = {"argument": f"{4 * count}sP", "pointer": "PP", "constant": "P"}
     argument, pointer, constant = (
-        ct.Kernel(FILE, f"from_{which}", defines=defines)
-        for which in ("argument", "pointer", "constant")
+        prepared(
+            ct.Kernel(FILE, f"from_{which}", defines={"COUNT": count}), letters
+        )
+        for which, letters in types.items()
     )
-    # ct.Kernel has no word for a symbol: its code is loaded once more.
-    module = cuda.module_from_buffer(constant.cubin)
-    from_constant = module.get_function("from_constant")
-    symbol, size = module.get_global("table")
+    symbol, size = constant.module.get_global("table")
     assert size == 4 * count
     data, out = ct.empty(count, "float32"), ct.empty(count, "float32")
+    source, target = int(data.gpudata), int(out.gpudata)
     shape = {"grid": 1, "block": 256}
 
     def by_argument():
-        argument(host[:count].tobytes(), out, **shape)
+        argument(host[:count].tobytes(), target, **shape)
 
     def by_constant():
         cuda.memcpy_htod_async(symbol, host[:count])
-        from_constant(out, grid=(1, 1), block=(256, 1, 1))
+        constant(target, **shape)
 
     def by_copy():
-        cuda.memcpy_htod_async(data.gpudata, host[:count])
-        pointer(data, out, **shape)
+        cuda.memcpy_htod_async(source, host[:count])
+        pointer(source, target, **shape)
 
     def by_zero_copy():
-        pointer(mapped, out, **shape)
+        pointer(mapped, target, **shape)
 
     calls = {
         "argument": by_argument,
         "constant memory": by_constant,
         "copy": by_copy,
         "zero-copy": by_zero_copy,
-        "control: no data": lambda: pointer(data, out, **shape),
+        "control: no data": lambda: pointer(source, target, **shape),
     }
-    return calls, out, module  # which has to live as long as its function
+    return calls, out, data  # which has to live as long as its address
 
 
 plans = {count: ways_of(count) for count in counts}

@@ -46,6 +46,9 @@ def mapped(host):
     return np.uint64(host.base.get_device_pointer())
 
 
+at_in, at_out = mapped(host_in), mapped(host_out)  # asked for once
+
+
 def launch(source, target, count=n):
     """A block for each tile of 4 x 256 vectors of 16 bytes."""
     copy(source, target, count, grid=ct.cdiv(count, 4 * 4 * 256), block=256)
@@ -54,10 +57,10 @@ def launch(source, target, count=n):
 # %% check
 for m in ct.RAGGED:
     ct.poison(d_out)
-    launch(mapped(host_in), d_out, m)
+    launch(at_in, d_out, m)
     ct.check(d_out[:m], x[:m], name=f"kernel reads the host, n={m}")
     host_out[:] = -1
-    launch(d_x, mapped(host_out), m)
+    launch(d_x, at_out, m)
     cuda.Context.synchronize()  # until then the host must not look
     expected = np.concatenate([x[:m], np.full(9, -1, "float32")])
     ct.check(host_out[: m + 9], expected, name=f"kernel writes the host, n={m}")
@@ -106,11 +109,11 @@ if not ct.tool.running():
 
 # %% across
 reads = {
-    f"kernel, {name}": lambda run=run: run(mapped(host_in), d_out)
+    f"kernel, {name}": lambda run=run: run(at_in, d_out)
     for name, run in shapes.items()
 }
 writes = {
-    f"kernel, {name}": lambda run=run: run(d_x, mapped(host_out))
+    f"kernel, {name}": lambda run=run: run(d_x, at_out)
     for name, run in shapes.items()
 }
 # The driver last, so that its row stands below the kernels.
@@ -165,7 +168,7 @@ def with_copies(count):
 
 
 def without(count):
-    launch(mapped(host_in), mapped(host_out), count)
+    launch(at_in, at_out, count)
 
 
 exponents = (6, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28)
@@ -179,6 +182,20 @@ for call in turns.values():
     call()
 times = ct.take_turns(turns, 2 * rounds + 1, random.Random(0), until_done)
 trip_us = {one: float(np.median(some)) for one, some in times.items()}
+
+
+def until_returned(call):
+    """Microseconds of the host alone: until the calls have returned."""
+    begin = time.perf_counter()
+    call()
+    returned = time.perf_counter()
+    cuda.Context.synchronize()
+    return 1e6 * (returned - begin)
+
+
+small = {trip: turns[trip, exponents[0]] for trip in trips}
+times = ct.take_turns(small, 2 * rounds + 1, random.Random(0), until_returned)
+handed_us = {trip: float(np.median(some)) for trip, some in times.items()}
 
 # %% trips
 ct.series(
@@ -200,6 +217,11 @@ ct.facts(
     {
         "64 bytes, with copies": (by_copies[first], "us"),
         "64 bytes, zero-copy": (without_us[first], "us"),
+        "64 bytes, with copies, the host's calls": (
+            handed_us["copy, kernel, copy"],
+            "us",
+        ),
+        "64 bytes, zero-copy, the host's calls": (handed_us["zero-copy"], "us"),
         "268 MB, with copies": (by_copies[last] / 1e3, "ms"),
         "268 MB, zero-copy": (without_us[last] / 1e3, "ms"),
     },
@@ -225,9 +247,7 @@ def copied_first(times):
 
 
 turns = {("copy first", k): lambda k=k: copied_first(k) for k in passes}
-turns |= {
-    ("zero-copy", k): lambda k=k: read_again(mapped(host_in), k) for k in passes
-}
+turns |= {("zero-copy", k): lambda k=k: read_again(at_in, k) for k in passes}
 times = ct.take_turns(turns, rounds, random.Random(0), until_done)
 us = {one: float(np.median(some)) for one, some in times.items()}
 
@@ -280,7 +300,7 @@ def all_first(d_rows, rows):
 
 
 def zero_copy(d_rows, rows):
-    fetch_rows(mapped(host_in), d_rows)
+    fetch_rows(at_in, d_rows)
 
 
 def gathered(d_rows, rows):
@@ -333,5 +353,43 @@ ct.facts(
         ]
         / us["zero-copy", shares[0]],
         "time at all rows, copied / zero-copy": copied / whole,
+        "time at one row of 4096, gathered / zero-copy": us[
+            "the host gathers", shares[0]
+        ]
+        / us["zero-copy", shares[0]],
+        "time at all rows, gathered / zero-copy": us[
+            "the host gathers", shares[-1]
+        ]
+        / whole,
     },
+)
+
+# %% [markdown]
+# Few rows take longer than a launch does. Is it the rows, or where they lie?
+# Before each run all of the table is copied, as it may be in a program.
+
+# %% few-rows
+few = order[: len(table) // shares[0]]
+spread = ct.to_device(few)
+in_a_row = ct.to_device(np.arange(few.size, dtype="int32"))
+
+
+def after_a_copy(call):
+    all_first(spread, few)
+    cuda.Context.synchronize()
+    return until_done(call)
+
+
+turns = {
+    "spread over the table": lambda: fetch_rows(at_in, spread),
+    "spread, twice in a row": lambda: [
+        fetch_rows(at_in, spread) for _ in range(2)
+    ],
+    "in a row": lambda: fetch_rows(at_in, in_a_row),
+    "spread, in device memory": lambda: fetch_rows(d_x, spread),
+}
+times = ct.take_turns(turns, 2 * rounds + 1, random.Random(0), after_a_copy)
+ct.facts(
+    "one row of 4096",
+    {name: (float(np.median(some)), "us") for name, some in times.items()},
 )

@@ -25,7 +25,7 @@ import pycuda.driver as cuda
 
 import cudatut as ct
 from cudatut.book.memory.sharing.clients import (
-    Job, WorkerError, calibrated, took_ms,
+    BLOCK, Job, WorkerError, calibrated, took_ms,
 )  # fmt: skip
 from cudatut.book.memory.sharing.daemon import Refused, serving
 
@@ -98,14 +98,16 @@ ct.claim(
 
 # %% [markdown]
 # The condition that the notes give: there is room for a block of the other
-# kernel. Two kernels that fill a quarter of the SMs each; and two that fill all.
+# kernel. Two kernels that fill a quarter of the SMs each; and two that leave no
+# thread of any SM.
 
 # %% room
 ms = 50  # of a kernel
 rounds = 3
 steps, _ = calibrated(ms)
 plans = {}
-for share, blocks in {"a quarter": sms // 4, "all": sms}.items():
+full = sms * max(ct.device().max_threads_per_sm // BLOCK, 1)
+for share, blocks in {"a quarter": sms // 4, "all": full}.items():
     job = Job("count", blocks, steps)
     plans[f"{share}, one stream"] = [replace(job, launches=2)]
     plans[f"{share}, two streams"] = [replace(job, streams=2)]
@@ -141,7 +143,10 @@ ct.claim(
     unit="×",
     rule="gain",
     control=(
-        {"en": "two that fill all SMs", "zh": "两个都占满所有 SM"},
+        {
+            "en": "two that take all threads of all SMs",
+            "zh": "两个都占满所有 SM 的线程",
+        },
         gain("all"),
     ),
 )

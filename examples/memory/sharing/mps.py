@@ -11,8 +11,8 @@
 # ---
 
 # %% [markdown]
-# Two and four processes with counted work, that fills a quarter, a half or all
-# of the GPU: by turns, and as clients of an MPS daemon.
+# Two and four processes with counted work on a quarter, a half or all of the
+# SMs: by turns, and as clients of an MPS daemon.
 
 # %% plans
 import numpy as np
@@ -26,9 +26,20 @@ from cudatut.book.memory.sharing.daemon import Refused, serving
 ms = 50  # of a kernel
 rounds = 3
 steps, sms = calibrated(ms)
-shares = {"a quarter": sms // 4, "a half": sms // 2, "all": sms}  # in blocks
+shares = {  # in blocks
+    "a quarter": sms // 4,
+    "a half": sms // 2,
+    "all": sms,
+    "all, two blocks each": 2 * sms,  # of 1024 threads on each SM
+}
 jobs = {name: Job("count", blocks, steps) for name, blocks in shares.items()}
-wanted = ((2, "a quarter"), (4, "a quarter"), (4, "a half"), (2, "all"))
+wanted = (
+    (2, "a quarter"),
+    (4, "a quarter"),
+    (4, "a half"),
+    (2, "all"),
+    (2, "all, two blocks each"),
+)
 alone = {name: [job] for name, job in jobs.items()}
 shared = {
     f"{processes} processes, {name}": [jobs[name]] * processes
@@ -109,7 +120,7 @@ for (processes, name), plan in zip(wanted, shared, strict=True):
     rows[plan] = {
         "by turns, predicted": processes,
         "by turns": turns[plan] / turns[name],
-        "MPS, predicted": max(1, processes * shares[name] / sms),
+        "MPS, predicted": max(1, processes * min(1, shares[name] / sms)),
         "MPS": mps / turns[name] if mps else None,
     }
 ct.table("processes that share, in times of one alone", rows, corner="share")

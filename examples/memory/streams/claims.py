@@ -25,6 +25,7 @@ from cudatut.book.measure import order
 import cudatut as ct
 
 spin_cycles = ct.Kernel("memory/streams/streams.cu", "spin_cycles")
+spin = ct.Kernel("memory/streams/streams.cu", "spin")
 streams = [cuda.Stream() for _ in range(5)]
 cycles = 100_000
 rounds = 30
@@ -217,25 +218,61 @@ ct.claim(
 )
 
 # %% [markdown]
-# Is only one copy under way at a time? Two copies in opposite directions, in
-# two streams; and, as the control, two in one stream.
+# Is only one copy under way at a time? Two copies in two streams, in opposite
+# directions and in the same one; and, as the control, two in one stream. A kernel
+# in front of them holds both until the host has handed them out.
 
 # %% directions
 megabytes = 64
 count = megabytes * 250_000
-inward, outward = (cuda.pagelocked_zeros(count, np.float32) for _ in range(2))
-source, target = (ct.to_device(np.zeros(count, "float32")) for _ in range(2))
+hosts = [cuda.pagelocked_zeros(count, np.float32) for _ in range(2)]
+arrays = [ct.to_device(np.zeros(count, "float32")) for _ in range(2)]
+held_ms = 5  # far longer than two calls take the host
 
 
-def copies_at_once(one, other):
+def copy_in(stream, pair=0):
+    cuda.memcpy_htod_async(arrays[pair].gpudata, hosts[pair], streams[stream])
+
+
+def copy_out(stream, pair=1):
+    cuda.memcpy_dtoh_async(hosts[pair], arrays[pair].gpudata, streams[stream])
+
+
+def copies_at_once(one, other, second):
+    """How many of the two were under way at once: copy_in in stream `one`, and
+    `second`, which is copy_in or copy_out, in stream `other`.
+    """
     with order.watched() as log:
-        log.does("copy in", f"stream {one}", writes="target")
-        cuda.memcpy_htod_async(target.gpudata, inward, streams[one])
-        log.does("copy out", f"stream {other}", reads="source")
-        cuda.memcpy_dtoh_async(outward, source.gpudata, streams[other])
+        log.does("held")  # in the default stream: the others wait for it
+        spin(held_ms * 1_000_000, grid=1, block=1)
+        log.does("first copy", f"stream {one}")
+        copy_in(one)
+        log.does("second copy", f"stream {other}")
+        second(other, pair=1)
     wait()
     return order.at_once(log.commands, "copy")
 
+
+opposite, same = (copies_at_once(0, 1, way) for way in (copy_out, copy_in))
+one_stream = copies_at_once(0, 0, copy_out)
+
+# %% directions-times
+runs = {
+    "to the GPU": lambda: copy_in(0),
+    "to the host": lambda: copy_out(1),
+    "opposite directions": lambda: (copy_in(0), copy_out(1)),
+    "same direction": lambda: (copy_in(0), copy_in(1, pair=1)),
+}
+times = ct.take_turns(runs, rounds, random.Random(0), bare)
+us = {name: float(np.median(some)) for name, some in times.items()}
+longer = max(us["to the GPU"], us["to the host"])
+ct.facts(
+    "two copies, time / the longer one alone",
+    {
+        name: us[name] / longer
+        for name in ("opposite directions", "same direction")
+    },
+)
 
 # %% one-copy-at-a-time
 ct.claim(
@@ -245,17 +282,27 @@ ct.claim(
     form="said",
     statement={
         "en": "PCIe is shared, so only one copy runs at a time. Copies under "
-        "way at once, in two streams, one in each direction:",
+        "way at once, two in two streams, in opposite directions and in the "
+        "same one:",
         "zh": "PCIe 是共享的，所以同一时间只能执行一个 memcpy。两个流里各有一个"
-        "复制，方向相反，同时进行的有几个：",
+        "复制，方向相反和方向相同时，同时进行的有几个：",
     },
-    expected=1,
-    measured=copies_at_once(0, 1),
+    expected=(1, 1),
+    measured=(opposite, same),
     rule="equal",
     control=(
-        {"en": "the same two in one stream", "zh": "同样的两个放在一个流里"},
-        copies_at_once(0, 0),
+        {
+            "en": "two in opposite directions, in one stream",
+            "zh": "方向相反的两个放在一个流里",
+        },
+        one_stream,
     ),
+    depends={
+        "en": "whether both go in the same direction",
+        "zh": "两个复制的方向是否相同",
+    }
+    if opposite != same
+    else None,
 )
 
 # %% [markdown]
@@ -288,10 +335,8 @@ ct.facts(
 # Does the default stream wait for all streams? Two kernels of one length: the
 # first in a stream, the second in the default stream.
 
+
 # %% default-stream
-spin = ct.Kernel("memory/streams/streams.cu", "spin")
-
-
 def runs_at_once(flags):
     stream = cuda.Stream(flags)
     with order.watched() as log:

@@ -70,4 +70,12 @@ def slow(times: Sequence[float]) -> int:
     return sum(us > SLOW_US for us in times)
 
 
+def slow_each_time(walks: Sequence[Sequence[float]]) -> int:
+    """How many touches were slow in every one of these walks over the same pages.
+
+    An interrupt makes a touch of the host slow, too, but hardly the same one again.
+    """
+    return slow(np.min(walks, axis=0).tolist())
+
+
 # --8<-- [end:touches]

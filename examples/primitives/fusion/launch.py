@@ -1,0 +1,150 @@
+"""Launchers of gelu.cu. Elements are fp32, or bf16 as uint16; arrays are
+contiguous, of any length, and begin anywhere: a view that does not begin at a
+multiple of 16 bytes has shorter vectors."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import cudatut as ct
+
+SOURCE = "primitives/fusion/gelu.cu"
+C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
+OPS = {"erf": 0, "tanh": 1, "erf, fast": 2, "tanh, fast": 3}
+MOST = 1 << 40  # elements: blocks of a grid, times those of a block
+
+
+@cache
+def _kernel(source: str, name: str) -> ct.Kernel:
+    return ct.Kernel(source, name)
+
+
+def elements_per_access(*operands: Any, columns: int = 0) -> int:
+    """The most elements, up to 16 bytes of them, at whose multiples all arrays
+    begin, and rows of `columns` elements too."""
+    n = 16 // operands[0].size
+    while n > 1 and (
+        columns % n or any(int(a.address) % (n * a.size) for a in operands)
+    ):
+        n //= 2
+    return n
+
+
+def _run(kernel, arguments, n, per_block, block) -> Callable:
+    grid = ct.cdiv(n, per_block)
+    if not grid:
+        return lambda stream=None: None
+    return lambda stream=None: kernel(
+        *arguments, grid=grid, block=block, stream=stream
+    )
+
+
+def gelu(
+    x: Any,
+    out: Any,
+    op: str = "erf",
+    each: int = 2,
+    block: int = 256,
+    one: bool = False,
+) -> Callable:
+    """out = gelu(x); out may be x. each: vectors of a thread. one: one element
+    per thread. Raises TypeError, ValueError."""
+    take = ct.operands("gelu")
+    a = take.read("x", x, tuple(C_TYPES), most=MOST)
+    b = take.write("out", out, a.dtype, a.shape, most=MOST, over="x")
+    n, ctype = math.prod(a.shape), C_TYPES[a.dtype]
+    if one:
+        per, name = block, f"gelu_one<{ctype},{OPS[op]}>"
+    else:
+        wide = elements_per_access(a, b)
+        per = wide * each * block
+        name = f"gelu<{ctype},{wide},{each},{block},{OPS[op]}>"
+    kernel = _kernel(SOURCE, name)
+    return _run(kernel, (a.address, b.address, n), n, per, block)
+
+
+def _matrix(take, x, out, **more):
+    a = take.read("x", x, tuple(C_TYPES), (None, None))
+    others = {
+        name: take.read(name, array, a.dtype, a.shape[-array.ndim :])
+        for name, array in more.items()
+    }
+    over = ("x", *(name for name in others if name != "bias"))
+    b = take.write("out", out, a.dtype, a.shape, over=over)
+    return a, b, others
+
+
+def bias_gelu_residual(
+    x: Any,
+    bias: Any,
+    residual: Any,
+    out: Any,
+    op: str = "erf",
+    each: int = 2,
+    block: int = 256,
+) -> Callable:
+    """out = gelu(x + bias) + residual, a matrix with one bias per column, in
+    fp32 and rounded once. out may be x or residual."""
+    take = ct.operands("bias_gelu_residual")
+    a, b, more = _matrix(take, x, out, bias=bias, residual=residual)
+    n, columns = math.prod(a.shape), a.shape[1]
+    if not n:
+        return lambda stream=None: None
+    wide = elements_per_access(a, b, *more.values(), columns=columns)
+    kernel = _kernel(
+        SOURCE,
+        f"bias_gelu_residual<{C_TYPES[a.dtype]},{wide},{each},{block},{OPS[op]}>",
+    )
+    arguments = (
+        a.address,
+        more["bias"].address,
+        more["residual"].address,
+        b.address,
+        n,
+        columns,
+    )
+    return _run(kernel, arguments, n, wide * each * block, block)
+
+
+def three_kernels(
+    x: Any,
+    bias: Any,
+    residual: Any,
+    out: Any,
+    op: str = "erf",
+    each: int = 2,
+    block: int = 256,
+) -> Callable:
+    """The same by three kernels, each of which reads and writes memory."""
+    take = ct.operands("three_kernels")
+    a, b, more = _matrix(take, x, out, bias=bias, residual=residual)
+    n, columns = math.prod(a.shape), a.shape[1]
+    if not n:
+        return lambda stream=None: None
+    wide = elements_per_access(a, b, *more.values(), columns=columns)
+    ctype = C_TYPES[a.dtype]
+    shape = f"{wide},{each},{block}"
+    per = wide * each * block
+    first = _run(
+        _kernel(SOURCE, f"add_bias<{ctype},{shape}>"),
+        (a.address, more["bias"].address, b.address, n, columns),
+        n,
+        per,
+        block,
+    )
+    second = gelu(out, out, op, each, block)
+    third = _run(
+        _kernel(SOURCE, f"add<{ctype},{shape}>"),
+        (b.address, more["residual"].address, b.address, n),
+        n,
+        per,
+        block,
+    )
+
+    def run(stream=None):
+        first(stream)
+        second(stream)
+        third(stream)
+
+    return run
