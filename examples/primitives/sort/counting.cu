@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   if (PAIRS) load_tile(values + first, left, 0u, value);
   unsigned rank[ITEMS];
   const unsigned start = rank_tile(
-      key, shift, counters, [](unsigned) {},
+      key, shift, left, counters, [](unsigned) {},
       [&](int i, unsigned r) { rank[i] = r; });
   if (threadIdx.x < DIGITS) {
     to[threadIdx.x] = places[(size_t)threadIdx.x * tiles + tile] - start;

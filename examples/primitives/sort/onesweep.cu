@@ -11,8 +11,8 @@
 #define WINDOW 4  // tiles that a look-back asks at once
 #endif
 #ifndef COLUMNS
-#define COLUMNS 1  // 1: lanes count in banks of their own, 0: all in one list
-#endif
+#define COLUMNS 1  // 1: lanes count in banks of their own, 2: with words of
+#endif             // 32 bits, 0: all in one list
 #ifndef COUNT_THREADS
 #define COUNT_THREADS 1024
 #endif
@@ -21,7 +21,7 @@
 #endif
 
 constexpr int VECTOR = 16 / sizeof(Key), LOADS = 4;
-constexpr int ROWS = PASSES * (COLUMNS ? DIGITS / 2 : 1);
+constexpr int ROWS = PASSES * DIGITS / (COLUMNS == 1 ? 2 : 1);
 // Turns after which a counter of 16 bits could overflow.
 constexpr int MOST_TURNS = 65535 / (COUNT_THREADS / 32 * VECTOR * LOADS);
 
@@ -39,7 +39,9 @@ __device__ __forceinline__ void count_key(unsigned* words, Key key) {
 #pragma unroll
   for (int pass = 0; pass < PASSES; ++pass) {
     const unsigned digit = (unsigned)(bits >> 8 * pass) & (DIGITS - 1);
-#if COLUMNS
+#if COLUMNS == 2
+    atomicAdd(words + (pass * DIGITS + digit) * 32 + lane, 1u);
+#elif COLUMNS
     atomicAdd(words + (pass * (DIGITS / 2) + digit / 2) * 32 + lane,
               digit & 1 ? 1u << 16 : 1u);
 #else
@@ -55,6 +57,10 @@ __device__ __forceinline__ void flush_counts(unsigned* words, Count* counts) {
   for (int row = threadIdx.x / 32; row < ROWS; row += COUNT_THREADS / 32) {
     const unsigned word = words[row * 32 + threadIdx.x % 32];
     words[row * 32 + threadIdx.x % 32] = 0;
+#if COLUMNS == 2
+    const unsigned sum = __reduce_add_sync(ALL, word);
+    if (threadIdx.x % 32 == 0 && sum) atomicAdd(counts + row, (Count)sum);
+#else
     unsigned even = word & 0xffff, odd = word >> 16;
 #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
@@ -64,6 +70,7 @@ __device__ __forceinline__ void flush_counts(unsigned* words, Count* counts) {
     if (threadIdx.x % 32 == 0 && even) atomicAdd(counts + 2 * row, (Count)even);
     if (threadIdx.x % 32 == 0 && odd)
       atomicAdd(counts + 2 * row + 1, (Count)odd);
+#endif
   }
 #else
   for (int i = threadIdx.x; i < PASSES * DIGITS; i += COUNT_THREADS) {
@@ -110,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS)
 #pragma unroll
         for (int j = 0; j < VECTOR; ++j) count_key(words, v[k].at[j]);
       }
-    if (COLUMNS && ++turns == MOST_TURNS)
+    if (COLUMNS == 1 && ++turns == MOST_TURNS)
       flush_counts(words, counts), turns = 0;
   }
   flush_counts(words, counts);
@@ -213,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   unsigned rank[ITEMS];
 #endif
   const unsigned start = rank_tile(
-      key, shift, counters,
+      key, shift, left, counters,
       [&](unsigned keys_of_digit) {
         count = keys_of_digit;
         say(state, (tile ? OWN : UP_TO_HERE) + count);
@@ -239,17 +246,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   for (int i = 0; i < ITEMS; ++i) staged_values[rank[i]] = value[i];
 #endif
   __syncthreads();
-#pragma unroll
-  for (int i = 0; i < ITEMS; ++i) {
-    const unsigned at = threadIdx.x + i * THREADS;
-    if (left == TILE || at < left) {
-      const Key moved = staged[at];
-      const Count there = to[digit_of(moved, shift)] + at;
-      keys_out[there] = moved;
+  auto write = [&](unsigned at) {
+    const Key moved = staged[at];
+    const Count there = to[digit_of(moved, shift)] + at;
+    keys_out[there] = moved;
 #if PAIRS
-      values_out[there] = staged_values[at];
+    values_out[there] = staged_values[at];
 #endif
-    }
+  };
+  if (left == TILE) {
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) write(threadIdx.x + i * THREADS);
+  } else {
+    for (unsigned at = threadIdx.x; at < left; at += THREADS) write(at);
   }
 }
 // --8<-- [end:sweep]

@@ -27,8 +27,9 @@
 #define MIN_BLOCKS 2  // of an SM: bounds the registers
 #endif
 #ifndef MATCH
-#define MATCH 0  // peers by 0: ballots, 1: match, 2: a mask in shared memory;
-#endif           // 3: equal digits in any order, for a first pass of keys only
+#define MATCH 0  // peers by 0: ballots, 1: match, 2: a mask in shared memory,
+#endif           // 4: ballots as the compiler writes them, 5: 0 and 2 in turn;
+                 // 3: equal digits in any order, for a first pass of keys only
 #ifndef EARLY
 #define EARLY 1  // 1: digits are counted before ranks are made
 #endif
@@ -40,6 +41,9 @@
 #endif
 #ifndef STREAM
 #define STREAM 0  // 1: input leaves the caches first
+#endif
+#ifndef SHIFTED
+#define SHIFTED 0  // 1: a digit by a shift and a mask, 0: by one byte_perm
 #endif
 #ifndef WIDE
 #define WIDE 0  // 1: for 2^30 keys and more
@@ -82,7 +86,11 @@ __device__ __forceinline__ Key ordered(Key bits) {
 constexpr Key LAST = KIND == 1 ? ~TOP : ~Key(0);
 
 __device__ __forceinline__ unsigned digit_of(Key key, int shift) {
+#if KEY_BITS == 32 && !SHIFTED
+  return __byte_perm(ordered(key), 0, 0x4440 | shift >> 3);  // 4: a zero
+#else
   return (unsigned)(ordered(key) >> shift) & (DIGITS - 1);
+#endif
 }
 // --8<-- [end:ordered]
 
@@ -91,7 +99,7 @@ __device__ __forceinline__ unsigned digit_of(Key key, int shift) {
 __device__ __forceinline__ unsigned peers(unsigned digit) {
 #if MATCH == 1
   return __match_any_sync(ALL, digit);
-#else
+#elif MATCH == 4
   unsigned same = ALL;
 #pragma unroll
   for (int bit = 0; bit < 8; ++bit) {
@@ -99,6 +107,24 @@ __device__ __forceinline__ unsigned peers(unsigned digit) {
     const unsigned ones = __ballot_sync(ALL, one);
     same &= one ? ones : ~ones;
   }
+  return same;
+#else
+  unsigned like_me[8], same = ALL;
+#pragma unroll
+  for (int bit = 0; bit < 8; ++bit)  // the bit is tested once
+    asm volatile(
+        "{ .reg .pred one; .reg .b32 tested;\n"
+        "and.b32 tested, %1, %2;\n"
+        "setp.ne.u32 one, tested, 0;\n"
+        "vote.sync.ballot.b32 %0, one, 0xffffffff;\n"
+        "@!one not.b32 %0, %0; }"
+        : "=r"(like_me[bit])
+        : "r"(digit), "r"(1u << bit));
+#pragma unroll
+  for (int bit = 0; bit < 8; bit += 2)
+    asm("lop3.b32 %0, %0, %1, %2, 0x80;"  // the and of three
+        : "+r"(same)
+        : "r"(like_me[bit]), "r"(like_me[bit + 1]));
   return same;
 #endif
 }
@@ -157,7 +183,7 @@ __device__ __forceinline__ T sum_before(T count) {
 // --8<-- [end:sum-before]
 
 constexpr int PARTS = MATCH == 3 ? 1 : WARPS;  // lists of counters
-constexpr int COUNTERS = PARTS * DIGITS * (MATCH == 2 ? 2 : 1);
+constexpr int COUNTERS = PARTS * DIGITS * (MATCH == 2 || MATCH == 5 ? 2 : 1);
 
 // All counters are 0 after it, and the next barrier.
 __device__ __forceinline__ void clear_counters(unsigned* counters) {
@@ -168,38 +194,41 @@ __device__ __forceinline__ void clear_counters(unsigned* counters) {
 // --8<-- [start:turns]
 // One turn of a warp: 32 keys, one after the other in the lanes. Calls
 // place(i, r) for each key, where r is what the counter of its digit was before
-// this key, and raises the counters. own: those of this warp.
+// this key, and raises the counters. own: those of this warp. left: how many
+// keys the tile has.
 template <typename F>
 __device__ __forceinline__ void take_turns(const Key (&key)[ITEMS], int shift,
-                                           unsigned* own, F place) {
+                                           unsigned* own, unsigned left,
+                                           F place) {
   const int lane = threadIdx.x % 32;
 #if MATCH == 3
+  // Keys beyond the last would take places among those of the last digit.
+  const unsigned mine = threadIdx.x / 32 * (32 * ITEMS) + lane;
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i)
-    place(i, atomicAdd(own + digit_of(key[i], shift), 1u));
+    if (left == TILE || mine + 32 * i < left)
+      place(i, atomicAdd(own + digit_of(key[i], shift), 1u));
 #else
   const unsigned up_to_me = ALL >> (31 - lane);
 #pragma unroll
   for (int from = 0; from < ITEMS; from += BATCH) {
     unsigned same[BATCH], old[BATCH];
-#if MATCH == 2
-    unsigned* const masks = own + PARTS * DIGITS;
 #pragma unroll
     for (int b = 0; b < BATCH; ++b) {
       if (from + b >= ITEMS) break;
-      unsigned* const mask = masks + digit_of(key[from + b], shift);
-      atomicOr(mask, 1u << lane);
-      __syncwarp();
-      same[b] = *(volatile unsigned*)mask;
-      __syncwarp();
-      *(volatile unsigned*)mask = 0;  // all peers write the same
-      __syncwarp();
+      const unsigned digit = digit_of(key[from + b], shift);
+      if (MATCH == 2 || (MATCH == 5 && (from + b) % 2)) {
+        unsigned* const mask = own + PARTS * DIGITS + digit;
+        atomicOr(mask, 1u << lane);
+        __syncwarp();
+        same[b] = *(volatile unsigned*)mask;
+        __syncwarp();
+        *(volatile unsigned*)mask = 0;  // all peers write the same
+        __syncwarp();
+      } else {
+        same[b] = peers(digit);
+      }
     }
-#else
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b)
-      if (from + b < ITEMS) same[b] = peers(digit_of(key[from + b], shift));
-#endif
 #pragma unroll
     for (int b = 0; b < BATCH; ++b) {  // the last of the peers counts for all
       if (from + b >= ITEMS) break;
@@ -240,8 +269,9 @@ __device__ __forceinline__ void take_turns(const Key (&key)[ITEMS], int shift,
 // zeros.
 template <typename P, typename F>
 __device__ __forceinline__ unsigned rank_tile(const Key (&key)[ITEMS],
-                                              int shift, unsigned* counters,
-                                              P publish, F place) {
+                                              int shift, unsigned left,
+                                              unsigned* counters, P publish,
+                                              F place) {
   const int digit = threadIdx.x;
   unsigned* const own = counters + (MATCH == 3 ? 0 : threadIdx.x / 32 * DIGITS);
 #if EARLY && MATCH != 3
@@ -249,7 +279,7 @@ __device__ __forceinline__ unsigned rank_tile(const Key (&key)[ITEMS],
   for (int i = 0; i < ITEMS; ++i) atomicAdd(own + digit_of(key[i], shift), 1u);
 #else
   unsigned rank[ITEMS];
-  take_turns(key, shift, own, [&](int i, unsigned r) { rank[i] = r; });
+  take_turns(key, shift, own, left, [&](int i, unsigned r) { rank[i] = r; });
 #endif
   __syncthreads();
   unsigned before[PARTS], count = 0;  // in the warps before
@@ -269,11 +299,14 @@ __device__ __forceinline__ unsigned rank_tile(const Key (&key)[ITEMS],
   }
   __syncthreads();
 #if EARLY && MATCH != 3
-  take_turns(key, shift, own, place);
+  take_turns(key, shift, own, left, place);
 #else
+  const unsigned mine =
+      threadIdx.x / 32 * (32 * ITEMS) + threadIdx.x % 32;  // as in load_tile
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i)
-    place(i, rank[i] + own[digit_of(key[i], shift)]);
+    if (MATCH != 3 || left == TILE || mine + 32 * i < left)
+      place(i, rank[i] + own[digit_of(key[i], shift)]);
 #endif
   return start;
 }

@@ -89,7 +89,7 @@ class _Sort:
 
     def _counters(self, match: int) -> int:
         parts = 1 if match == 3 else self.threads // 32
-        return parts * DIGITS * (2 if match == 2 else 1)
+        return parts * DIGITS * (2 if match in (2, 5) else 1)
 
     def shared(self, staged: bool = True, match: int | None = None) -> int:
         """Bytes of shared memory of a block that moves a tile."""
@@ -225,7 +225,7 @@ class Sweep(_Sort):
     def count_plan(self) -> tuple[ct.Kernel, int, int]:
         """The kernel that counts, its blocks, and bytes of shared memory."""
         columns = self.defines.get("COLUMNS", 1)
-        words = DIGITS // 2 * 32 if columns else DIGITS
+        words = {0: DIGITS, 1: DIGITS // 2 * 32, 2: DIGITS * 32}[columns]
         shared = 4 * words * self.passes
         counting = self.compiled("onesweep", "count_digits")
         threads = self.defines.get("COUNT_THREADS", self.count_threads)

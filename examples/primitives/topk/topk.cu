@@ -26,6 +26,15 @@
 #define SLACK 256  // candidates that a threshold may leave above k
 #endif
 
+#ifndef INLINED
+#define INLINED 0  // 1: a copy of prune for each of its calls
+#endif
+#if INLINED
+#define PRUNE __forceinline__
+#else
+#define PRUNE __noinline__
+#endif
+
 #if CLUSTER
 #include "ptx/cluster.cuh"
 #endif
@@ -119,6 +128,33 @@ __device__ __forceinline__ float4 load_four(const float* row, int first,
 }
 // --8<-- [end:load]
 
+// --8<-- [start:prune]
+// Leaves the best k of *count words, and of the others as many as `enough`
+// allows. Returns a word: the others are smaller. One copy of this code serves
+// three calls: a short kernel waits for its instructions.
+static __device__ PRUNE Word prune(Word* words, unsigned* count, unsigned* bins,
+                                   int k, int enough) {
+  constexpr int EACH = (CAPACITY + THREADS - 1) / THREADS;
+  const int n = *count;
+  const Word least =
+      threshold(n, k, enough, bins, [&](int i) { return words[i]; });
+  Word mine[EACH];
+#pragma unroll
+  for (int j = 0; j < EACH; ++j) {
+    const int i = threadIdx.x + j * THREADS;
+    mine[j] = i < n ? words[i] : 0;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) *count = 0;
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < EACH; ++j)
+    if (mine[j] >= least && mine[j] > 0) words[atomicAdd(count, 1u)] = mine[j];
+  __syncthreads();
+  return least;
+}
+// --8<-- [end:prune]
+
 // What a block has found so far in its part of a row.
 struct Best {
   Word* words;  // CAPACITY
@@ -127,31 +163,11 @@ struct Best {
   float limit;      // k words are no smaller than this number ...
   bool closed;      // ... or are NaN, and no other comes in
 
-  // --8<-- [start:prune]
-  // Leaves the best k, and of the others as many as `enough` allows.
   __device__ __forceinline__ void prune(int k, int enough) {
-    constexpr int EACH = (CAPACITY + THREADS - 1) / THREADS;
-    const int n = *count;
-    const Word least =
-        threshold(n, k, enough, bins, [&](int i) { return words[i]; });
-    Word mine[EACH];
-#pragma unroll
-    for (int j = 0; j < EACH; ++j) {
-      const int i = threadIdx.x + j * THREADS;
-      mine[j] = i < n ? words[i] : 0;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) *count = 0;
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < EACH; ++j)
-      if (mine[j] >= least && mine[j] > 0)
-        words[atomicAdd(count, 1u)] = mine[j];
+    const Word least = ::prune(words, count, bins, k, enough);
     limit = number_of(least >> 32);
     closed = (unsigned)(least >> 32) > order(INFINITY);
-    __syncthreads();
   }
-  // --8<-- [end:prune]
 
   // --8<-- [start:offer]
   // A number that comes after all others of this part: where it equals the

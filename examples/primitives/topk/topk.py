@@ -71,7 +71,7 @@ class TopK:
         sms, blocks = ct.device().sm_count, 1
         while (
             2 * blocks * self.rows <= sms
-            and 2 * blocks * self.size <= 2048
+            and 2 * blocks * self.size <= 4096
             and self.n >= 16384 * blocks
         ):
             blocks *= 2
