@@ -131,7 +131,7 @@ def test_faults_that_are_planted(monkeypatch):
         assert old in whole
         text, run = whole.replace(old, new), TopK(2, 9_001, 50, BLOCKS=1)
         name = f"topk_{run.way}"
-        broken = ct.Kernel(text, name, {**run.plan, "VEC": 1, "CLUSTER": 0})
+        broken = ct.Kernel(text, name, {**run.plan, "VEC": 1})
         monkeypatch.setattr(run, "compiled", lambda vec, broken=broken: broken)
         with pytest.raises((ct.CheckError, AssertionError)):
             expect(run, data(kind, 2, 9_001))

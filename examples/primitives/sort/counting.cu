@@ -82,7 +82,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   Key* const staged = reinterpret_cast<Key*>(memory);
   Count* const to = reinterpret_cast<Count*>(staged + (STAGED ? TILE : 0));
   unsigned* const counters = reinterpret_cast<unsigned*>(to + DIGITS);
+#if PAIRS && STAGED
   Value* const staged_values = reinterpret_cast<Value*>(counters + COUNTERS);
+#endif
   const int tile = blockIdx.x, tiles = gridDim.x;
   clear_counters(counters);
   __syncthreads();
@@ -90,8 +92,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   const unsigned left = n - first < TILE ? (unsigned)(n - first) : TILE;
   Key key[ITEMS];
   load_tile(keys + first, left, LAST, key);
+#if PAIRS
   Value value[ITEMS];
-  if (PAIRS) load_tile(values + first, left, 0u, value);
+  load_tile(values + first, left, 0u, value);
+#endif
   unsigned rank[ITEMS];
   const unsigned start = rank_tile(
       key, shift, left, counters, [](unsigned) {},
@@ -104,7 +108,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i) {
     staged[rank[i]] = key[i];
-    if (PAIRS) staged_values[rank[i]] = value[i];
+#if PAIRS
+    staged_values[rank[i]] = value[i];
+#endif
   }
 #endif
   __syncthreads();
@@ -114,14 +120,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const unsigned at = threadIdx.x + i * THREADS;
     if (at >= left) break;
     key[i] = staged[at];
-    if (PAIRS) value[i] = staged_values[at];
+#if PAIRS
+    value[i] = staged_values[at];
+#endif
 #else
     const unsigned at = rank[i];
     if (at >= left) continue;
 #endif
     const Count there = to[digit_of(key[i], shift)] + at;
     keys_out[there] = key[i];
-    if (PAIRS) values_out[there] = value[i];
+#if PAIRS
+    values_out[there] = value[i];
+#endif
   }
 }
 // --8<-- [end:scatter]

@@ -2,22 +2,18 @@
 //
 //   count_digits  how often each digit occurs, for all passes at once
 //   first_places  where the keys of each digit begin
-//   sweep         one pass: a tile learns by a decoupled look-back how many
-//   keys
-//                 of each digit lie in the tiles before it
+//   sweep         one pass: by a decoupled look-back, a tile learns how many
+//                 keys of each digit lie in the tiles before it
 #include "radix.cuh"
 
 #ifndef WINDOW
-#define WINDOW 4  // tiles that a look-back asks at once
+#define WINDOW 8  // tiles that a look-back asks at once
 #endif
 #ifndef COLUMNS
 #define COLUMNS 1  // 1: lanes count in banks of their own, 2: with words of
 #endif             // 32 bits, 0: all in one list
 #ifndef COUNT_THREADS
 #define COUNT_THREADS 1024
-#endif
-#ifndef LATE_VALUES
-#define LATE_VALUES 0  // 1: values are loaded when the ranks are known
 #endif
 
 constexpr int VECTOR = 16 / sizeof(Key), LOADS = 4;
@@ -58,7 +54,9 @@ __device__ __forceinline__ void flush_counts(unsigned* words, Count* counts) {
     const unsigned word = words[row * 32 + threadIdx.x % 32];
     words[row * 32 + threadIdx.x % 32] = 0;
 #if COLUMNS == 2
-    const unsigned sum = __reduce_add_sync(ALL, word);
+    unsigned sum = word;
+#pragma unroll
+    for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(ALL, sum, by);
     if (threadIdx.x % 32 == 0 && sum) atomicAdd(counts + row, (Count)sum);
 #else
     unsigned even = word & 0xffff, odd = word >> 16;
@@ -171,12 +169,6 @@ __device__ __forceinline__ Count look_back(const Count* states, int tile) {
 }
 // --8<-- [end:look-back]
 
-// Bytes of shared memory: the keys (and values) of a tile in their new order,
-// the counters, and the digits' places.
-constexpr int SWEEP_BYTES = TILE * (sizeof(Key) + PAIRS * sizeof(Value)) +
-                            DIGITS * sizeof(Count) +
-                            COUNTERS * sizeof(unsigned);
-
 // --8<-- [start:sweep]
 // One pass: keys_out = the keys in the order of the digit at `shift`, equal
 // digits as before. A block for a tile; it draws the number of its tile, so the
@@ -193,7 +185,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   Key* const staged = reinterpret_cast<Key*>(memory);
   Count* const to = reinterpret_cast<Count*>(staged + TILE);
   unsigned* const counters = reinterpret_cast<unsigned*>(to + DIGITS);
+#if PAIRS
   Value* const staged_values = reinterpret_cast<Value*>(counters + COUNTERS);
+#endif
   __shared__ unsigned drawn;
   if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1u);
   clear_counters(counters);
@@ -207,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   load_tile(keys + first, left, LAST, key);
 #if PAIRS
   Value value[ITEMS];
-  if (!LATE_VALUES) load_tile(values + first, left, 0u, value);
+  load_tile(values + first, left, 0u, value);
 #endif
   Count* const state = states + (size_t)tile * DIGITS + threadIdx.x;
   Count place = 0;
@@ -216,9 +210,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     place = places[threadIdx.x];
   }
   unsigned count = 0;
-#if PAIRS && LATE_VALUES
-  unsigned rank[ITEMS];
-#endif
   const unsigned start = rank_tile(
       key, shift, left, counters,
       [&](unsigned keys_of_digit) {
@@ -227,24 +218,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
       },
       [&](int i, unsigned r) {
         staged[r] = key[i];
-#if PAIRS && LATE_VALUES
-        rank[i] = r;
-#elif PAIRS
+#if PAIRS
         staged_values[r] = value[i];
 #endif
       });
-#if PAIRS && LATE_VALUES
-  load_tile(values + first, left, 0u, value);
-#endif
   if (threadIdx.x < DIGITS) {
     const Count before = look_back(states, tile);
     if (tile) say(state, UP_TO_HERE + before + count);
     to[threadIdx.x] = place + before - start;
   }
-#if PAIRS && LATE_VALUES
-#pragma unroll
-  for (int i = 0; i < ITEMS; ++i) staged_values[rank[i]] = value[i];
-#endif
   __syncthreads();
   auto write = [&](unsigned at) {
     const Key moved = staged[at];

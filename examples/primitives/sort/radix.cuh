@@ -18,30 +18,20 @@
 #define PAIRS 0  // 1: each key takes a value of 32 bits along
 #endif
 #ifndef THREADS
-#define THREADS 384
+#define THREADS 256
 #endif
 #ifndef ITEMS
-#define ITEMS 20  // keys of a thread
+#define ITEMS 32  // keys of a thread
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 2  // of an SM: bounds the registers
 #endif
 #ifndef MATCH
-#define MATCH 0  // peers by 0: ballots, 1: match, 2: a mask in shared memory,
-#endif           // 4: ballots as the compiler writes them, 5: 0 and 2 in turn;
-                 // 3: equal digits in any order, for a first pass of keys only
-#ifndef EARLY
-#define EARLY 1  // 1: digits are counted before ranks are made
-#endif
+#define MATCH 0  // peers by 0: ballots in PTX, 1: match, 2: ballots in C++;
+#endif           // 3: equal digits in any order, for a first pass of keys only
 #ifndef BUMP
-#define BUMP 0  // the counter of a digit is raised by 0: an atomic operation,
-#endif          // 1: a load and a store
-#ifndef BATCH
-#define BATCH 4  // keys whose peers are found before the first counter is read
-#endif
-#ifndef STREAM
-#define STREAM 0  // 1: input leaves the caches first
-#endif
+#define BUMP 1  // a counter is raised by 1: a load and a store, 0: an atomic
+#endif          // operation of the last of the peers
 #ifndef SHIFTED
 #define SHIFTED 0  // 1: a digit by a shift and a mask, 0: by one byte_perm
 #endif
@@ -68,17 +58,21 @@ static_assert(THREADS >= DIGITS && THREADS % 32 == 0, "a thread for a digit");
 
 // --8<-- [start:ordered]
 constexpr Key TOP = Key(1) << (KEY_BITS - 1);  // the sign
-constexpr Key INF = KEY_BITS == 64 ? (Key)0x7ff0000000000000ull : 0x7f800000u;
 
 // An unsigned number for the bits of a key: these numbers compare as the keys
 // do. As in NumPy, all NaN are equal and come last, and -0.0 equals 0.0.
 __device__ __forceinline__ Key ordered(Key bits) {
   if constexpr (KIND == 1) return bits ^ TOP;
-  if constexpr (KIND == 2) {
-    if ((bits & ~TOP) > INF) return ~Key(0);
-    if (bits == TOP) return TOP;
-    return bits & TOP ? ~bits : bits | TOP;
-  }
+#if KIND == 2 && KEY_BITS == 32
+  const float y = __uint_as_float(bits) + 0.0f;  // -0.0 becomes 0.0
+  const unsigned own = __float_as_uint(y);
+  return y != y ? ~0u : own ^ ((unsigned)((int)own >> 31) | TOP);
+#elif KIND == 2
+  constexpr Key INF = 0x7ff0000000000000ull;
+  if ((bits & ~TOP) > INF) return ~Key(0);
+  if (bits == TOP) return TOP;
+  return bits & TOP ? ~bits : bits | TOP;
+#endif
   return bits;
 }
 
@@ -99,7 +93,7 @@ __device__ __forceinline__ unsigned digit_of(Key key, int shift) {
 __device__ __forceinline__ unsigned peers(unsigned digit) {
 #if MATCH == 1
   return __match_any_sync(ALL, digit);
-#elif MATCH == 4
+#elif MATCH == 2
   unsigned same = ALL;
 #pragma unroll
   for (int bit = 0; bit < 8; ++bit) {
@@ -130,15 +124,6 @@ __device__ __forceinline__ unsigned peers(unsigned digit) {
 }
 // --8<-- [end:peers]
 
-template <typename T>
-__device__ __forceinline__ T load_once(const T* from) {
-#if STREAM
-  return __ldcs(from);
-#else
-  return *from;
-#endif
-}
-
 // --8<-- [start:load]
 // Keys or values of a tile: a warp has 32 * ITEMS in a row, 32 of them at a
 // time. from: the tile; left: how many there are; rest: for those beyond.
@@ -148,7 +133,7 @@ __device__ __forceinline__ void load_tile(const T* from, unsigned left, T rest,
   const unsigned mine = threadIdx.x / 32 * (32 * ITEMS) + threadIdx.x % 32;
   if (left == TILE) {
 #pragma unroll
-    for (int i = 0; i < ITEMS; ++i) to[i] = load_once(from + mine + 32 * i);
+    for (int i = 0; i < ITEMS; ++i) to[i] = from[mine + 32 * i];
   } else {
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
@@ -183,7 +168,7 @@ __device__ __forceinline__ T sum_before(T count) {
 // --8<-- [end:sum-before]
 
 constexpr int PARTS = MATCH == 3 ? 1 : WARPS;  // lists of counters
-constexpr int COUNTERS = PARTS * DIGITS * (MATCH == 2 || MATCH == 5 ? 2 : 1);
+constexpr int COUNTERS = PARTS * DIGITS;
 
 // All counters are 0 after it, and the next barrier.
 __device__ __forceinline__ void clear_counters(unsigned* counters) {
@@ -192,72 +177,33 @@ __device__ __forceinline__ void clear_counters(unsigned* counters) {
 }
 
 // --8<-- [start:turns]
-// One turn of a warp: 32 keys, one after the other in the lanes. Calls
-// place(i, r) for each key, where r is what the counter of its digit was before
-// this key, and raises the counters. own: those of this warp. left: how many
-// keys the tile has.
+// The turns of a warp: 32 keys at a time, one after the other in the lanes.
+// Calls place(i, r) for each key, where r is what the counter of its digit was
+// before this key, and raises the counters. own: those of this warp.
 template <typename F>
 __device__ __forceinline__ void take_turns(const Key (&key)[ITEMS], int shift,
-                                           unsigned* own, unsigned left,
-                                           F place) {
+                                           unsigned* own, F place) {
   const int lane = threadIdx.x % 32;
-#if MATCH == 3
-  // Keys beyond the last would take places among those of the last digit.
-  const unsigned mine = threadIdx.x / 32 * (32 * ITEMS) + lane;
-#pragma unroll
-  for (int i = 0; i < ITEMS; ++i)
-    if (left == TILE || mine + 32 * i < left)
-      place(i, atomicAdd(own + digit_of(key[i], shift), 1u));
-#else
   const unsigned up_to_me = ALL >> (31 - lane);
 #pragma unroll
-  for (int from = 0; from < ITEMS; from += BATCH) {
-    unsigned same[BATCH], old[BATCH];
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b) {
-      if (from + b >= ITEMS) break;
-      const unsigned digit = digit_of(key[from + b], shift);
-      if (MATCH == 2 || (MATCH == 5 && (from + b) % 2)) {
-        unsigned* const mask = own + PARTS * DIGITS + digit;
-        atomicOr(mask, 1u << lane);
-        __syncwarp();
-        same[b] = *(volatile unsigned*)mask;
-        __syncwarp();
-        *(volatile unsigned*)mask = 0;  // all peers write the same
-        __syncwarp();
-      } else {
-        same[b] = peers(digit);
-      }
-    }
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b) {  // the last of the peers counts for all
-      if (from + b >= ITEMS) break;
-      unsigned* const counter = own + digit_of(key[from + b], shift);
-      const int last = 31 - __clz(same[b]);
-      const unsigned number = __popc(same[b] & up_to_me);
-#if BUMP == 1
-      old[b] = *(volatile unsigned*)counter;
-      __syncwarp();
-      if (lane == last) *(volatile unsigned*)counter = old[b] + number;
-      __syncwarp();
+  for (int i = 0; i < ITEMS; ++i) {
+    const unsigned digit = digit_of(key[i], shift);
+    const unsigned same = peers(digit);
+    const int last = 31 - __clz(same);  // it counts for all of them
+    const unsigned number = __popc(same & up_to_me);
+#if BUMP
+    volatile unsigned* const counter = own + digit;
+    const unsigned old = *counter;
+    __syncwarp();
+    if (lane == last) *counter = old + number;
 #else
-      old[b] = 0;
-      if (lane == last) old[b] = atomicAdd(counter, number);
-      __syncwarp();  // the next turn's last lane may be another
+    unsigned old = 0;
+    if (lane == last) old = atomicAdd(own + digit, number);
+    old = __shfl_sync(ALL, old, last);
 #endif
-    }
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b) {
-      if (from + b >= ITEMS) break;
-      const int last = 31 - __clz(same[b]);
-      const unsigned number = __popc(same[b] & up_to_me);
-#if BUMP == 0
-      old[b] = __shfl_sync(ALL, old[b], last);
-#endif
-      place(from + b, old[b] + number - 1);
-    }
+    __syncwarp();  // in the next turn another lane may be the last
+    place(i, old + number - 1);
   }
-#endif
 }
 // --8<-- [end:turns]
 
@@ -265,21 +211,25 @@ __device__ __forceinline__ void take_turns(const Key (&key)[ITEMS], int shift,
 // Calls place(i, rank) for each key of the tile: how many of its keys come
 // before it, by the digit and then by their order in memory. The first 256
 // threads call publish(count) as soon as it is known how many keys have their
-// digit. Returns to them how many keys have a digit before theirs. counters:
-// zeros.
+// digit. Returns to them how many keys have a digit before theirs. left: keys
+// of the tile. counters: zeros.
 template <typename P, typename F>
 __device__ __forceinline__ unsigned rank_tile(const Key (&key)[ITEMS],
                                               int shift, unsigned left,
                                               unsigned* counters, P publish,
                                               F place) {
   const int digit = threadIdx.x;
-  unsigned* const own = counters + (MATCH == 3 ? 0 : threadIdx.x / 32 * DIGITS);
-#if EARLY && MATCH != 3
+#if MATCH == 3  // keys beyond the last take no place among those of 255
+  const unsigned mine = threadIdx.x / 32 * (32 * ITEMS) + threadIdx.x % 32;
+  unsigned rank[ITEMS];
+#pragma unroll
+  for (int i = 0; i < ITEMS; ++i)
+    if (left == TILE || mine + 32 * i < left)
+      rank[i] = atomicAdd(counters + digit_of(key[i], shift), 1u);
+#else
+  unsigned* const own = counters + threadIdx.x / 32 * DIGITS;
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i) atomicAdd(own + digit_of(key[i], shift), 1u);
-#else
-  unsigned rank[ITEMS];
-  take_turns(key, shift, own, left, [&](int i, unsigned r) { rank[i] = r; });
 #endif
   __syncthreads();
   unsigned before[PARTS], count = 0;  // in the warps before
@@ -298,15 +248,13 @@ __device__ __forceinline__ unsigned rank_tile(const Key (&key)[ITEMS],
       counters[w * DIGITS + digit] = start + before[w];
   }
   __syncthreads();
-#if EARLY && MATCH != 3
-  take_turns(key, shift, own, left, place);
-#else
-  const unsigned mine =
-      threadIdx.x / 32 * (32 * ITEMS) + threadIdx.x % 32;  // as in load_tile
+#if MATCH == 3
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i)
-    if (MATCH != 3 || left == TILE || mine + 32 * i < left)
-      place(i, rank[i] + own[digit_of(key[i], shift)]);
+    if (left == TILE || mine + 32 * i < left)
+      place(i, rank[i] + counters[digit_of(key[i], shift)]);
+#else
+  take_turns(key, shift, own, place);
 #endif
   return start;
 }

@@ -22,6 +22,7 @@ TYPES = tuple(
     f"{kind}{bits}" for kind in ("uint", "int", "float") for bits in (32, 64)
 )
 DIGITS = 256
+WORDS = {0: DIGITS, 1: DIGITS // 2 * 32, 2: DIGITS * 32}  # by COLUMNS
 MOST = (1 << 38) - 1  # keys: their states would not fit anywhere
 WIDE_FROM = 1 << 30  # keys that need counters of 64 bits
 
@@ -61,10 +62,10 @@ class _Sort:
         return {**self.defaults(), **own, **pairs, **wide, **self.plan}
 
     def defaults(self) -> dict:
-        """Threads of a block and keys of a thread."""
-        big = 8 if self.passes == 8 else 4
-        items = {(4, False): 20, (4, True): 18, (8, False): 14, (8, True): 12}
-        return {"THREADS": 384, "ITEMS": items[big, self.pairs]}
+        """Threads of a block and keys of a thread: as the registers allow."""
+        if self.passes == 8:
+            return {"THREADS": 384, "ITEMS": 12 if self.pairs else 14}
+        return {"THREADS": 256, "ITEMS": 24 if self.pairs else 32}
 
     @property
     def threads(self) -> int:
@@ -87,10 +88,6 @@ class _Sort:
         """As the kernels take it."""
         return np.dtype(self._count).type(self._n)
 
-    def _counters(self, match: int) -> int:
-        parts = 1 if match == 3 else self.threads // 32
-        return parts * DIGITS * (2 if match in (2, 5) else 1)
-
     def shared(self, staged: bool = True, match: int | None = None) -> int:
         """Bytes of shared memory of a block that moves a tile."""
         if match is None:
@@ -98,7 +95,8 @@ class _Sort:
         tile = self.tile if staged else 0
         size = self.key.itemsize + (4 if self.pairs else 0)
         count = np.dtype(self._count).itemsize
-        return tile * size + DIGITS * count + 4 * self._counters(match)
+        lists = 1 if match == 3 else self.threads // 32
+        return tile * size + DIGITS * count + 4 * DIGITS * lists
 
     def take(self, keys, out, values, values_out) -> int:
         """The number of keys. Raises TypeError, ValueError."""
@@ -212,7 +210,7 @@ class Sweep(_Sort):
     def any_order(self, step: int) -> bool:
         """Whether equal digits may come in any order: in the first pass of
         whole numbers without values, where equal keys cannot be told apart."""
-        first = self.plan.get("FIRST_ANY", 0) and step == 0
+        first = self.plan.get("FIRST_ANY", 1) and step == 0
         return bool(first) and not self.pairs and self.key.kind != "f"
 
     def sweep_of(self, step: int) -> tuple[ct.Kernel, int]:
@@ -222,12 +220,18 @@ class Sweep(_Sort):
             match=match
         )
 
+    def columns(self) -> int:
+        """How lanes count: in words of their own (2), in halves of such words
+        (1), or all in one list (0), as shared memory allows."""
+        most = ct.device().shared_per_block_optin
+        fits = [c for c in (2, 1) if 4 * WORDS[c] * self.passes <= most]
+        return self.plan.get("COLUMNS", (fits + [0])[0])
+
     def count_plan(self) -> tuple[ct.Kernel, int, int]:
         """The kernel that counts, its blocks, and bytes of shared memory."""
-        columns = self.defines.get("COLUMNS", 1)
-        words = {0: DIGITS, 1: DIGITS // 2 * 32, 2: DIGITS * 32}[columns]
-        shared = 4 * words * self.passes
-        counting = self.compiled("onesweep", "count_digits")
+        columns = self.columns()
+        shared = 4 * WORDS[columns] * self.passes
+        counting = self.compiled("onesweep", "count_digits", COLUMNS=columns)
         threads = self.defines.get("COUNT_THREADS", self.count_threads)
         each = threads * 64 // self.key.itemsize
         resident = counting.resources(threads, shared).blocks_per_sm

@@ -116,7 +116,7 @@ SHAPES = {
     "four blocks for a row": {"BLOCKS": 4},
     "blocks of 512": {"BLOCKS": 2, "THREADS": 512},
     "a step ahead": {"BLOCKS": 2, "AHEAD": 1},
-    "eight steps ahead": {"BLOCKS": 2, "AHEAD": 8},
+    "two steps ahead": {"BLOCKS": 2, "AHEAD": 2},
     "at most 16 more": {"BLOCKS": 2, "SLACK": 16},
     "prune in line": {"BLOCKS": 2, "INLINED": 1},
 }

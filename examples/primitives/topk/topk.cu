@@ -15,9 +15,6 @@
 #ifndef BLOCKS
 #define BLOCKS 2  // of a row
 #endif
-#ifndef CLUSTER
-#define CLUSTER 0  // 1: the blocks of a row are a cluster, as sm_90 has them
-#endif
 #ifndef ROOM
 #define ROOM 2048  // candidates that stay where they are
 #endif
@@ -33,10 +30,6 @@
 #define PRUNE __forceinline__
 #else
 #define PRUNE __noinline__
-#endif
-
-#if CLUSTER
-#include "ptx/cluster.cuh"
 #endif
 
 constexpr int STEP = 4 * THREADS;      // numbers of a block's step
@@ -131,7 +124,7 @@ __device__ __forceinline__ float4 load_four(const float* row, int first,
 // --8<-- [start:prune]
 // Leaves the best k of *count words, and of the others as many as `enough`
 // allows. Returns a word: the others are smaller. One copy of this code serves
-// three calls: a short kernel waits for its instructions.
+// three calls.
 static __device__ PRUNE Word prune(Word* words, unsigned* count, unsigned* bins,
                                    int k, int enough) {
   constexpr int EACH = (CAPACITY + THREADS - 1) / THREADS;
@@ -185,14 +178,8 @@ struct Best {
 // --8<-- [start:stream]
 // BLOCKS blocks for a row. size: a power of two that is no less than k, and
 // size + SLACK <= ROOM, BLOCKS * size <= CAPACITY. lists: [rows][BLOCKS][size]
-// words, and tickets: [rows], zeros before the first launch, where the blocks
-// of a row are no cluster.
-#if CLUSTER
-extern "C" __global__ void __cluster_dims__(BLOCKS, 1,
-                                            1) __launch_bounds__(THREADS)
-#else
+// words, and tickets: [rows], zeros before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS)
-#endif
     topk_stream(const float* __restrict__ x, long long stride, int n, int k,
                 int size, float* __restrict__ values, int* __restrict__ indices,
                 Word* __restrict__ lists, unsigned* __restrict__ tickets) {
@@ -252,19 +239,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   // --8<-- [start:merge]
   // The lists of the row's blocks, one behind the other, filled up with zeros.
   const int have = count;
-#if CLUSTER
-  sync_cluster();  // the first block is done with its words, or they are its
-                   // own
-  for (int i = threadIdx.x; i < size; i += THREADS) {
-    const Word word = i < have ? words[i] : 0;
-    const unsigned there = in_block(words + ROOM + part * size + i, 0);
-    asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(there), "l"(word)
-                 : "memory");
-  }
-  sync_cluster();
-  if (part) return;
-  Word* const all = words + ROOM;
-#else
   Word* const all = words;
   if (BLOCKS > 1) {
     __shared__ bool last;
@@ -283,7 +257,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   } else {
     for (int i = have + threadIdx.x; i < size; i += THREADS) all[i] = 0;
   }
-#endif
   sort_down(all, BLOCKS * size);
   write(all, k, row, values + (long long)of_row * k,
         indices + (long long)of_row * k);

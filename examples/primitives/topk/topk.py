@@ -27,8 +27,7 @@ DEFAULTS = {
 
 @functools.cache
 def kernel(name: str, defines: tuple) -> ct.Kernel:
-    arch = "sm_90a" if dict(defines).get("CLUSTER") else None
-    return ct.Kernel("primitives/topk/topk.cu", name, dict(defines), arch=arch)
+    return ct.Kernel("primitives/topk/topk.cu", name, dict(defines))
 
 
 def power_of_two(k: int) -> int:
@@ -55,8 +54,7 @@ class TopK:
         room, slack = self.plan["ROOM"], self.plan["SLACK"]
         self.capacity = room + 4 * self.plan["THREADS"]
         blocks = self.plan.get("BLOCKS", 1) if way == "stream" else 1
-        behind = self.capacity - (room if self.plan.get("CLUSTER") else 0)
-        if self.size + slack > room or blocks * self.size > behind:
+        if self.size + slack > room or blocks * self.size > self.capacity:
             raise ValueError(f"top-k: k = {k} is too large for this plan")
         if way == "lanes" and k > 32:
             raise ValueError(f"top-k: k = {k}: a warp keeps 32")
