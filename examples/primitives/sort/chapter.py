@@ -28,7 +28,7 @@ count, first, sweep = (
     ct.Kernel(
         "primitives/sort/onesweep.cu",
         name,
-        defines={"THREADS": threads, "ITEMS": items},
+        defines={"THREADS": 256, "ITEMS": 32},
     )
     for name in ("count_digits", "first_places", "sweep")
 )

@@ -95,7 +95,7 @@ by_type = {
 }
 
 # %% by-size
-exponents = [10, 12, 14, 16, 18, 20, 22, 24]
+exponents = (10, 12, 14, 16, 18, 20, 22, 24)
 by_size = {e: beside(host[: 1 << e]) for e in exponents}
 if not ct.tool.running():
     ct.table(

@@ -75,7 +75,9 @@ __device__ __forceinline__ Key ordered(Key bits) {
 #endif
   return bits;
 }
+// --8<-- [end:ordered]
 
+// --8<-- [start:digit]
 // A key that no other follows.
 constexpr Key LAST = KIND == 1 ? ~TOP : ~Key(0);
 
@@ -86,7 +88,7 @@ __device__ __forceinline__ unsigned digit_of(Key key, int shift) {
   return (unsigned)(ordered(key) >> shift) & (DIGITS - 1);
 #endif
 }
-// --8<-- [end:ordered]
+// --8<-- [end:digit]
 
 // --8<-- [start:peers]
 // The lanes of the warp whose digit is mine, as bits.
@@ -94,6 +96,7 @@ __device__ __forceinline__ unsigned peers(unsigned digit) {
 #if MATCH == 1
   return __match_any_sync(ALL, digit);
 #elif MATCH == 2
+  // --8<-- [start:ballots]
   unsigned same = ALL;
 #pragma unroll
   for (int bit = 0; bit < 8; ++bit) {
@@ -102,6 +105,7 @@ __device__ __forceinline__ unsigned peers(unsigned digit) {
     same &= one ? ones : ~ones;
   }
   return same;
+  // --8<-- [end:ballots]
 #else
   unsigned like_me[8], same = ALL;
 #pragma unroll

@@ -225,7 +225,7 @@ class Sweep(_Sort):
         (1), or all in one list (0), as shared memory allows."""
         most = ct.device().shared_per_block_optin
         fits = [c for c in (2, 1) if 4 * WORDS[c] * self.passes <= most]
-        return self.plan.get("COLUMNS", (fits + [0])[0])
+        return self.plan.get("COLUMNS", [*fits, 0][0])
 
     def count_plan(self) -> tuple[ct.Kernel, int, int]:
         """The kernel that counts, its blocks, and bytes of shared memory."""
