@@ -5,7 +5,7 @@ import random
 from cudatut.site.drawing import Grid, Svg, figure, legend, tr
 
 
-def rising_limit(n: int = 44, k: int = 4, first: int = 8, room: int = 8, seed: int = 5) -> str:
+def rising_limit(n: int = 44, k: int = 4, first: int = 8, room: int = 6, seed: int = 52) -> str:
     """Numbers in the order in which a block reads them, and the limit below which they stay out."""
     generator = random.Random(seed)
     numbers = [generator.randrange(5, 100) for _ in range(n)]
@@ -47,7 +47,7 @@ def rising_limit(n: int = 44, k: int = 4, first: int = 8, room: int = 8, seed: i
     return figure(s, alt=alt, caption=caption)
 
 
-def digits(n: int = 60, k: int = 9, bits: int = 4, seed: int = 3) -> str:
+def digits(n: int = 60, k: int = 12, bits: int = 4, seed: int = 41) -> str:
     """Two digits of a selection: counts by the first digit, and by the second among those that share the first."""
     generator = random.Random(seed)
     numbers = sorted((generator.randrange(1 << 2 * bits) for _ in range(n)), reverse=True)
@@ -84,7 +84,7 @@ def digits(n: int = 60, k: int = 9, bits: int = 4, seed: int = 3) -> str:
         f"{n} 个数按第一位计数，从 F 到 0。第一位大于 {first:X} 的有 {above} 个，等于 {first:X} 的有 {inside} 个，所以第 {k} 大的数以 {first:X} 开头。再把这 {inside} 个按第二位计数：第二位是 {second:X}。",
     )
     caption = tr(
-        f"k = {k}. {above} numbers have a larger first digit, and {inside} have {first:X}: the one we look for is the {k - above}-th of them. Its second digit is {second:X}.",
+        f"k = {k}. {above} numbers have a larger first digit, and {inside} have {first:X}: the one we look for is number {k - above} of them. Its second digit is {second:X}.",
         f"k = {k}。第一位更大的有 {above} 个，为 {first:X} 的有 {inside} 个：要找的是其中第 {k - above} 大的，第二位是 {second:X}。",
     )
     return figure(s, alt=alt, caption=caption)

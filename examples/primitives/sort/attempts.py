@@ -17,7 +17,7 @@
 from dataclasses import dataclass
 
 from cudatut.book.primitives.sort.data import Keys
-from cudatut.book.primitives.sort.sort import Sweep
+from cudatut.book.primitives.sort.sort import Sweep, compile_ahead
 from cudatut.book.rivals import cub
 
 import cudatut as ct
@@ -68,9 +68,10 @@ VARIANTS = {
 # %% check
 data = Keys(many)
 keys, out, order = data.keys, ct.empty(many, "uint32"), data.order()
+sorts = {name: Sweep("uint32", plan=v.plan) for name, v in VARIANTS.items()}
+compile_ahead(list(sorts.values()))  # side by side
 runs = {}
-for name, one in VARIANTS.items():
-    sort = Sweep("uint32", plan=one.plan)
+for name, sort in sorts.items():
     runs[name] = lambda sort=sort: sort(keys, out)
     runs[name]()
     ct.check(out, order, name=name, rtol=0)

@@ -103,7 +103,18 @@ ct.facts(
 # included; pairs, whose values tell whether the sort is stable.
 
 # %% check
-from cudatut.book.primitives.sort.sort import Direct, Passes, Sweep
+from cudatut.book.primitives.sort.sort import (
+    Direct,
+    Passes,
+    Sweep,
+    compile_ahead,
+)
+
+OTHERS = ("int32", "float32", "uint64", "int64", "float64")
+compile_ahead(  # side by side
+    [way("uint32", p) for way in (Direct, Passes, Sweep) for p in (False, True)]
+    + [Sweep(dtype, pairs=True) for dtype in OTHERS]
+)
 
 
 def numbers(m, dtype, few=False):
@@ -140,7 +151,7 @@ for way in (Direct, Passes, Sweep):
         for m in (*ct.RAGGED, *lengths):
             name = f"{way.__name__}, n={m}"
             check(way("uint32", pairs), numbers(m, "uint32"), name)
-for dtype in ("int32", "float32", "uint64", "int64", "float64"):
+for dtype in OTHERS:
     for m in lengths:
         sort = Sweep(dtype, pairs=True)
         check(sort, numbers(m, dtype), f"{dtype}, n={m}")

@@ -18,7 +18,7 @@
 # %% setup
 import numpy as np
 from cudatut.book.primitives.sort.data import Keys
-from cudatut.book.primitives.sort.sort import Sweep
+from cudatut.book.primitives.sort.sort import Sweep, compile_ahead
 from cudatut.book.rivals import cub
 from cudatut.book.rivals.torch_rival import rival
 
@@ -26,6 +26,10 @@ import cudatut as ct
 
 many = 268_435_456
 rounds = 20
+compile_ahead(  # side by side
+    [Sweep("uint32", pairs=True)]
+    + [Sweep(name) for name in ("uint32", "int32", "float32", "uint64")]
+)
 data = Keys(many)
 host, keys, out = data.host, data.keys, ct.empty(many, "uint32")
 

@@ -10,6 +10,8 @@ come last, and -0.0 equals 0.0.
 """
 
 import functools
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +32,25 @@ WIDE_FROM = 1 << 30  # keys that need counters of 64 bits
 @functools.cache
 def kernel(file: str, name: str, defines: tuple) -> ct.Kernel:
     return ct.Kernel(f"primitives/sort/{file}.cu", name, dict(defines))
+
+
+def compile_ahead(sorts: list) -> None:
+    """Compiles the kernels of these sorts side by side, and loads none."""
+    if ct.tool.running() not in (None, "memcheck"):
+        return
+    ct.device()  # once, before threads ask
+    wanted = {
+        (f"primitives/sort/{file}.cu", name, tuple(defines.items()))
+        for sort in sorts
+        for file, name, defines in sort.kernels()
+    }
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        compiled = [
+            pool.submit(ct.Kernel, path, name, dict(defines), load=False)
+            for path, name, defines in wanted
+        ]
+    for one in compiled:
+        one.result()
 
 
 @dataclass
@@ -76,8 +97,10 @@ class _Sort:
         return self.threads * self.defines["ITEMS"]
 
     def compiled(self, file: str, name: str, **more: Any) -> ct.Kernel:
-        defines = {**self.defines, **more}
-        return kernel(file, name, tuple(sorted(defines.items())))
+        return kernel(file, name, tuple(self.with_defines(**more).items()))
+
+    def with_defines(self, **more: Any) -> dict:
+        return dict(sorted({**self.defines, **more}.items()))
 
     @property
     def _count(self) -> str:
@@ -160,6 +183,11 @@ class Passes(_Sort):
         self.counts = ct.empty(max(1, DIGITS * self.tiles), self._count)
         self.totals = _zeros(DIGITS, self._count)
 
+    def kernels(self):
+        defines = self.with_defines(STAGED=int(self.staged))
+        for name in ("count_tiles", "scan_tiles", "scatter"):
+            yield "counting", name, defines
+
     def one_digit(self, step, keys, values, keys_out, values_out, stream=None):
         """Moves n keys into the order of one digit, equal digits as before."""
         threads, own = self.threads, {"STAGED": int(self.staged)}
@@ -213,12 +241,21 @@ class Sweep(_Sort):
         first = self.plan.get("FIRST_ANY", 1) and step == 0
         return bool(first) and not self.pairs and self.key.kind != "f"
 
-    def sweep_of(self, step: int) -> tuple[ct.Kernel, int]:
+    def kernels(self):
+        counted = self.with_defines(COLUMNS=self.columns())
+        yield "onesweep", "count_digits", counted
+        yield "onesweep", "first_places", self.with_defines()
+        for step in (0, 1):
+            yield "onesweep", "sweep", self.with_defines(**self.match_of(step))
+
+    def match_of(self, step: int) -> dict:
         match = 3 if self.any_order(step) else self.defines.get("MATCH", 0)
-        more = {"MATCH": match} if match else {}
-        return self.compiled("onesweep", "sweep", **more), self.shared(
-            match=match
-        )
+        return {"MATCH": match} if match else {}
+
+    def sweep_of(self, step: int) -> tuple[ct.Kernel, int]:
+        more = self.match_of(step)
+        shared = self.shared(match=more.get("MATCH", 0))
+        return self.compiled("onesweep", "sweep", **more), shared
 
     def columns(self) -> int:
         """How lanes count: in words of their own (2), in halves of such words

@@ -48,7 +48,7 @@ print("the largest of row 0:", values[0].get()[:4])
 # The same by a selection, which reads the rows several times.
 
 # %% select
-from cudatut.book.primitives.topk.topk import TopK
+from cudatut.book.primitives.topk.topk import TopK, compile_ahead
 
 TopK(rows, n, k, "select")(x, values, indices)
 ct.check(indices, order, name="where they lie, by a selection", rtol=0)
@@ -93,12 +93,15 @@ def passes_of(row):
 
 counted = 64
 half = n // (4 * blocks) * 4 + 4  # numbers of a block
-came, kept_first = 0, 0
+came, kept_first, busy = 0, 0, []
 for row in scores[:counted]:
     for part in (row[:half], row[half:]):
         limit, kept = limit_of(part[:STEP])
         kept_first += kept
-        came += int((part[STEP:] > limit).sum())
+        later = part[STEP:] > limit
+        came += int(later.sum())
+        of_warps = later[: later.size // 128 * 128].reshape(-1, 128)
+        busy.append(of_warps.any(axis=1).mean())
 passes = np.mean([passes_of(row) for row in scores[:counted]])
 ct.facts(
     f"{k} of {n} numbers",
@@ -106,6 +109,10 @@ ct.facts(
         "kept of the first 4096 of a block": kept_first / counted / blocks,
         "come in later, of a row": came / counted,
         "share that comes in later": (100 * came / counted / n, "%"),
+        "steps of a warp in which one comes in": (
+            float(100 * np.mean(busy)),
+            "%",
+        ),
         "passes of a selection over a row": float(passes),
         "time of the bytes": (4 * rows * n / ct.limits.bandwidth() / 1e3, "us"),
     },
@@ -152,6 +159,8 @@ def check(kind, rows, n, k, way="stream", **plan):
     ct.check(values.get().view("uint32"), bits, name=f"{name}: bits", rtol=0)
 
 
+ways = [("stream", {"BLOCKS": 2**e}) for e in range(6)]
+compile_ahead([*ways, ("select", {}), ("lanes", {})])  # side by side
 some = 20_011
 for kind in ("random", "rising", "few values", "NaN and infinity"):
     check(kind, 2, some, 50)

@@ -15,7 +15,7 @@
 
 # %% setup
 import numpy as np
-from cudatut.book.primitives.topk.topk import TopK
+from cudatut.book.primitives.topk.topk import TopK, compile_ahead
 from cudatut.book.rivals.torch_rival import rival
 
 import cudatut as ct
@@ -64,6 +64,8 @@ SIZES = (
     (4096, 4096, 8),
     (1, 1 << 26, 100),
 )
+
+compile_ahead([("stream", {"BLOCKS": 2**e}) for e in range(6)])  # side by side
 
 
 def contest(rows, n, k):
@@ -120,6 +122,7 @@ SHAPES = {
     "at most 16 more": {"BLOCKS": 2, "SLACK": 16},
     "prune in line": {"BLOCKS": 2, "INLINED": 1},
 }
+compile_ahead([("stream", plan) for plan in SHAPES.values()])  # side by side
 arrays = problem(64, 128_256, 50)
 runs = {}
 for name, plan in SHAPES.items():
