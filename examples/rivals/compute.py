@@ -81,6 +81,7 @@ def _contestant(prepare: Callable[[Any], tuple[Any, dict]]) -> Any:
         ct.activate()  # it then uses the same context
         from cuda import compute
 
+        # --8<-- [start:call]
         made, arguments = prepare(compute)
         nbytes = made(temp_storage=None, **arguments)
         scratch = ct.empty(max(int(nbytes), 1), "uint8")
@@ -88,6 +89,7 @@ def _contestant(prepare: Callable[[Any], tuple[Any, dict]]) -> Any:
         def call() -> None:
             made(temp_storage=scratch, **arguments)
 
+        # --8<-- [end:call]
         call()
         ct.synchronize()
     except Exception as error:

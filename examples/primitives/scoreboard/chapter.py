@@ -234,7 +234,8 @@ if not ct.tool.running():
         {
             name: {
                 f"2^{e}": min(
-                    by_size[e].ratio("ours", rival).median for rival in rivals_of(by_size[e])
+                    by_size[e].ratio("ours", rival).median
+                    for rival in rivals_of(by_size[e])
                 )
                 if e in by_size and rivals_of(by_size[e])
                 else None

@@ -45,6 +45,7 @@ BYTES = {
 }
 
 
+# --8<-- [start:field]
 class Field:
     """Arrays of up to `most` elements, and what runs on them."""
 
@@ -107,6 +108,7 @@ class Field:
             "PyTorch": rival(by_torch, x, bias, residual),
         }
 
+    # --8<-- [start:scan]
     def scan(self, exponent: int) -> Contest:
         x, out = self.pair(exponent)
         own = scans.fastest(x.size)
@@ -115,9 +117,12 @@ class Field:
             "ours": lambda: own(x, out),
             "CUB": cub.contestant("scan", call, x, out, x.size),
             "cuda.compute": compute.scan(x, out),
-            "PyTorch": rival(lambda torch, s, t: lambda: torch.cumsum(s, 0, out=t), x, out),
+            "PyTorch": rival(
+                lambda torch, s, t: lambda: torch.cumsum(s, 0, out=t), x, out
+            ),
         }
 
+    # --8<-- [end:scan]
     def compaction(self, exponent: int) -> Contest:
         """What is above 0, which is about half."""
         x, out = self.pair(exponent)
@@ -127,7 +132,9 @@ class Field:
             "ours": lambda: own(x, out, count),
             "CUB": cub.contestant("select", call, x, out, count, x.size),
             "cuda.compute": compute.select(x, out, count),
-            "PyTorch": rival(lambda torch, s: lambda: torch.masked_select(s, s > 0), x),
+            "PyTorch": rival(
+                lambda torch, s: lambda: torch.masked_select(s, s > 0), x
+            ),
         }
 
     def sort(self, exponent: int) -> Contest:
@@ -138,7 +145,9 @@ class Field:
             "ours": lambda: own(keys, out),
             "CUB": cub.contestant("sort", call, keys, out, n),
             "cuda.compute": compute.sort(keys, out),
-            "PyTorch": rival(lambda torch, k: lambda: torch.sort(k.view(torch.int32)), keys),
+            "PyTorch": rival(
+                lambda torch, k: lambda: torch.sort(k.view(torch.int32)), keys
+            ),
         }
 
     def pairs(self, exponent: int) -> Contest:
@@ -177,6 +186,7 @@ class Field:
         }
 
 
+# --8<-- [end:field]
 def by_curand(out: Any) -> Any:
     """cuRAND's own Philox, as CuPy calls it; None under a tool."""
     if ct.tool.running():
@@ -192,7 +202,7 @@ def by_curand(out: Any) -> Any:
     return run
 
 
-# --8<-- [start:expected]
+# --8<-- [start:check]
 def check(field: Field, name: str, exponent: int) -> None:
     """Our kernel's result for 2^exponent elements against the host's. Raises
     ct.CheckError."""
@@ -229,4 +239,4 @@ def check(field: Field, name: str, exponent: int) -> None:
         ct.check(out, wanted, name=label, rtol=0, atol=0)
 
 
-# --8<-- [end:expected]
+# --8<-- [end:check]
