@@ -215,12 +215,18 @@ if not ct.tool.running():
             "rate": rate / 1e3,
             "half of it at 2^": float(np.log2(first * rate)),
             "2^20, of the sum": between / (first + 2**20 / rate),
+            "of the limit": 100 * BYTES[name] * rate / 1e3 / limit,
         }
     ct.table(
         "two numbers",
         rows,
         corner="primitive",
-        units={"shortest": "us", "rate": "10^9/s", "2^20, of the sum": "×"},
+        units={
+            "shortest": "us",
+            "rate": "10^9/s",
+            "2^20, of the sum": "×",
+            "of the limit": "%",
+        },
     )
 
 # %% [markdown]
