@@ -47,7 +47,7 @@ for e, n in zip(exponents, sizes):
     share = n / us[n] / rate
     print(f"2^{e}  {us[n]:12.1f} us {first + n / rate:12.1f} us  {share:10.1%}")
 half = first * rate
-print(f"first x rate: {half:.0f} elements, 2^{np.log2(half):.1f}")
+print(f"half length: {half:.0f} elements, 2^{np.log2(half):.1f}")
 ct.check(out[:1], [0.8413447], name="gelu(1)")
 
 # %% [markdown]
@@ -213,7 +213,7 @@ if not ct.tool.running():
         rows[name] = {
             "shortest": first,
             "rate": rate / 1e3,
-            "half of it at 2^": float(np.log2(first * rate)),
+            "half length, 2^": float(np.log2(first * rate)),
             "2^20, of the sum": between / (first + 2**20 / rate),
             "of the limit": 100 * BYTES[name] * rate / 1e3 / limit,
         }

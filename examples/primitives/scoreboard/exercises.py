@@ -10,12 +10,10 @@
 #         task:
 #           en: >-
 #             Write `mean_ratio`. It makes one number of many ratios, and whoever
-#             divides the other way round must get its reciprocal: where ours is
-#             1.5 times as fast on average, theirs must be 1 / 1.5 times as fast.
-#             The arithmetic mean of the stub does not do so.
+#             divides the other way round, their times by ours, must get its
+#             reciprocal. The arithmetic mean of the stub does not do so.
 #           zh: >-
-#             写 `mean_ratio`，把许多比值概括成一个数。反过来相除的人应当得到它的倒数：如果平均起来我们的速度是对方的 1.5
-#             倍，对方就应当是我们的 1 / 1.5 倍。给出的算术平均做不到这一点。
+#             写 `mean_ratio`，把许多比值概括成一个数。把双方对调、反过来相除的人，应当得到它的倒数。给出的算术平均做不到这一点。
 #         fails: "both ways"
 #       2:
 #         title: {en: "An interval for a median", zh: "中位数的区间"}

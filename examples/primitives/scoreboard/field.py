@@ -73,7 +73,8 @@ class Field:
         """A square, or twice as wide as high."""
         rows = 2 ** (exponent // 2)
         x, out = self.pair(exponent)
-        a, b = x.reshape(rows, -1), out.reshape(-1, rows)
+        columns = x.size // rows
+        a, b = x.reshape(rows, columns), out.reshape(columns, rows)
         return {
             "ours": transposes.transpose(a, b),
             "copy": ct.vendor.copy(out, x),
@@ -95,8 +96,9 @@ class Field:
     def fused(self, exponent: int) -> Contest:
         """gelu(x + bias) + residual of a matrix."""
         columns = min(2**exponent, COLUMNS)
-        x, out = (one.reshape(-1, columns) for one in self.pair(exponent))
-        residual = self.residual[: x.size].reshape(-1, columns)
+        shape = 2**exponent // columns, columns
+        x, out = (one.reshape(shape) for one in self.pair(exponent))
+        residual = self.residual[: x.size].reshape(shape)
         bias = self.bias[:columns]
 
         def by_torch(torch, s, bias, residual):
