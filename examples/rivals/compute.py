@@ -1,7 +1,7 @@
 """Algorithms of `cuda.compute` (the package cuda-cccl), which compiles CUB's
 templates for the arrays it is given, as contestants of `ct.bench`.
 
-    compute.scan(x, out); compute.select(x, out, count); compute.sort(x, out)
+    compute.scan(x, out); compute.select(x, out, counts); compute.sort(x, out)
 
 It is a rival that a page may lack: where the package is not installed, or does
 not run, the reason stands in the place of its row, also while an example is
@@ -9,6 +9,7 @@ recorded. None under a sanitizer or profiler. By the names of cuda-cccl 1.2.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from typing import Any
@@ -37,8 +38,11 @@ def scan(x: Any, out: Any) -> Any:
     return _contestant(prepare)
 
 
-def select(x: Any, out: Any, count: Any) -> Any:
-    """out = what is above 0 in x, and count[0] how many that are."""
+def select(x: Any, out: Any, counts: Any) -> Any:
+    """out = what is above 0 in x, and counts[0] how many that are.
+
+    counts: two elements, since a partition into three parts does the work.
+    """
 
     def above(element):
         return element > 0
@@ -47,7 +51,7 @@ def select(x: Any, out: Any, count: Any) -> Any:
         own = {
             "d_in": x,
             "d_out": out,
-            "d_num_selected_out": count,
+            "d_num_selected_out": counts,
             "cond": above,
         }
         return compute.make_select(**own), own | {"num_items": x.size}
@@ -79,8 +83,7 @@ def _contestant(prepare: Callable[[Any], tuple[Any, dict]]) -> Any:
         return ct.vendor.Missing(f"the package {PACKAGE} is not installed")
     try:
         ct.activate()  # it then uses the same context
-        from cuda import compute
-
+        compute = import_module("cuda.compute")
         # --8<-- [start:call]
         made, arguments = prepare(compute)
         nbytes = made(temp_storage=None, **arguments)

@@ -57,7 +57,7 @@ class Field:
         self.keys, self.sorted = (ct.empty(most, "uint32") for _ in range(2))
         random.fill(self.keys, "words", seed=3)()
         self.bias = self.residual[:COLUMNS]
-        self.count = ct.empty(1, "int64")
+        self.count, self.counts = ct.empty(1, "int64"), ct.empty(2, "uint64")
 
     def contest(self, name: str, exponent: int) -> Contest:
         """name: a key of BYTES."""
@@ -133,7 +133,7 @@ class Field:
         return {
             "ours": lambda: own(x, out, count),
             "CUB": cub.contestant("select", call, x, out, count, x.size),
-            "cuda.compute": compute.select(x, out, count),
+            "cuda.compute": compute.select(x, out, self.counts),
             "PyTorch": rival(
                 lambda torch, s: lambda: torch.masked_select(s, s > 0), x
             ),
