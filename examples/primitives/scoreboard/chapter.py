@@ -47,7 +47,7 @@ for e, n in zip(exponents, sizes):
     share = n / us[n] / rate
     print(f"2^{e}  {us[n]:12.1f} us {first + n / rate:12.1f} us  {share:10.1%}")
 half = first * rate
-print(f"half length: {half:.0f} elements, 2^{np.log2(half):.1f}")
+print(f"half length: {half / 1e6:.2f} million, 2^{np.log2(half):.1f}")
 ct.check(out[:1], [0.8413447], name="gelu(1)")
 
 # %% [markdown]
