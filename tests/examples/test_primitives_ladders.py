@@ -29,7 +29,7 @@ class Host:
         self.does, self.launched, self.compiled = {}, [], []
         monkeypatch.setattr(ct, "to_device", lambda values: np.array(values).view(Array))
         monkeypatch.setattr(ct, "empty", lambda shape, dtype: np.empty(shape, dtype).view(Array))
-        monkeypatch.setattr(ct, "poison", lambda array: array.fill(-1))
+        monkeypatch.setattr(ct, "poison", lambda array: array.view("uint8").fill(255))
         monkeypatch.setattr(ct, "require", lambda needs: None)
 
         class Kernel:
