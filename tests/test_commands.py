@@ -853,7 +853,7 @@ def test_try_says_which_ladders_there_are(installed, tmp_path):
     done = place.run("python -m cudatut try frobnicate my.cu")
     assert (
         done.returncode == 2
-        and "there are: gemm, matmul, reduction, scan, tensor, transpose" in done.stderr
+        and "there are: gemm, matmul, reduction, scan, sort, tensor, transpose" in done.stderr
     )
     done = place.run("python -m cudatut try matmul my.cu")
     assert done.returncode == 2 and "no line `// @rung" in done.stderr

@@ -90,6 +90,12 @@ class Rung:
             raise RungError(_say("number", path=self.path, option="align", text=align))
         return _say("rows at", name=self.name, align=align, apart=apart) if apart % align else None
 
+    def takes_tiles_of(self, multiple: int, tile: int) -> str | None:
+        """Why a block of this kernel cannot have a tile of so many elements, which has to be a multiple; None where it can."""
+        if tile > 0 and tile % multiple == 0:
+            return None
+        return _say("tiles of", path=self.path, multiple=multiple, tile=tile)
+
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
         more: dict[str, Any] = {"options": [f"-I{self.beside}"]} if self.beside else {}

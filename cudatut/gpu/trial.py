@@ -120,6 +120,7 @@ OPTIONS = {
     "gemm": ("block", "tile", "launch", "shared"),
     "tensor": ("block", "tile", "stage", "box_a", "cluster", "boxes", "multiples", "launch"),
     "transpose": ("block", "tile", "shared", "align", "group"),
+    "sort": ("block", "per_thread", "shared"),
     "scan": ("block", "per_thread", "vectors", "launches"),
 }
 _OF_EVERY_RUNG = ("requires",)  # read from a line of its own

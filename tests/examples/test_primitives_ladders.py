@@ -8,6 +8,7 @@ import pytest
 import cudatut as ct
 from cudatut import paths
 from cudatut.book.primitives.scan.ladder import LADDER as SCANS
+from cudatut.book.primitives.sort.ladder import LADDER as SORTS
 from cudatut.book.primitives.transpose.ladder import LADDER as TRANSPOSES
 from cudatut.gpu import ladder, trial
 
@@ -142,6 +143,8 @@ def test_rows_that_a_transpose_does_not_claim_are_said(host, tmp_path, monkeypat
         ("transpose", "block=32x8 tile=32x8 align=0", "align=NUMBER, but says align=0"),
         ("transpose", "block=32x8 tile=32x8 group=some", "group=NUMBER, but says group=some"),
         ("scan", "per_thread=4", "needs block=NUMBER"),
+        ("sort", "block=128", "has to be a multiple of 256, but is 128"),
+        ("sort", "block=256 per_thread=0", "but is 0"),
         ("scan", "block=256 launches=two", "says launches=two, but launches can be: one"),
     ],
 )
@@ -238,10 +241,64 @@ def test_no_elements_launch_nothing(host, tmp_path):
     assert host.launched == []
 
 
+# --- sorts -----------------------------------------------------------------------------------------
+
+
+def counts_tiles(tile):
+    def kernel(grid, block, keys, n, shift, counts, totals):
+        assert not totals.any() and len(counts) == 256 * grid
+        of = counts.reshape(256, grid)
+        for t in range(grid):
+            digits = keys[t * tile : min((t + 1) * tile, int(n))] >> np.uint32(shift) & np.uint32(
+                255
+            )
+            of[:, t] = np.bincount(digits, minlength=256)
+        totals[...] = of.sum(axis=1)
+
+    return kernel
+
+
+def finds_places(grid, block, counts, totals, tiles):
+    counts[...] = np.cumsum(counts) - counts
+
+
+def moves(tile, kind="stable"):
+    def kernel(grid, block, keys, out, n, shift, places):
+        for t in range(grid):
+            part = keys[t * tile : min((t + 1) * tile, int(n))]
+            digits = part >> np.uint32(shift) & np.uint32(255)
+            order = np.argsort(digits, kind="stable")
+            if kind != "stable":
+                order = np.lexsort((-np.arange(len(part)), digits))
+            first = np.searchsorted(digits[order], digits[order])
+            out[
+                places[digits[order] * np.uint32(grid) + np.uint32(t)]
+                + np.arange(len(part))
+                - first
+            ] = part[order]
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("line", "tile"), [("block=256", 256), ("block=128 per_thread=8 shared=64", 1024)]
+)
+def test_a_readers_kernel_sorts_by_four_digits(host, tmp_path, line, tile):
+    rung = readers(tmp_path, "sort", line)
+    host.does |= {"k": moves(tile), "count_tiles": counts_tiles(tile), "scan_tiles": finds_places}
+    assert checked(SORTS, rung) == len(SORTS.trials)
+    own = [launch for launch in host.launched if launch[0] == "k"]
+    assert len(own) == 4 * len(SORTS.trials)
+    assert {launch[2:] for launch in own} == {(rung.number("block"), 64 if "shared" in line else 0)}
+    host.does["k"] = moves(tile, "turned")
+    with pytest.raises(ct.CheckError, match="mine, "):
+        checked(SORTS, rung)
+
+
 # --- the ladders and their pages -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("found", [TRANSPOSES, SCANS], ids=lambda found: found.name)
+@pytest.mark.parametrize("found", [TRANSPOSES, SCANS, SORTS], ids=lambda found: found.name)
 def test_every_rung_is_a_kernel_of_its_file(found):
     assert found.names == tuple(dict.fromkeys(found.names)) and found.part == "primitives"
     for name in found.names:
@@ -265,7 +322,7 @@ def page_kernel(name, lang="en"):
     return re.sub(r"^ {4}", "", found, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["transpose", "scan"])
+@pytest.mark.parametrize("name", ["transpose", "scan", "sort"])
 def test_the_kernel_on_the_page_is_one_that_try_takes(tmp_path, name):
     text = page_kernel(name)
     assert text == page_kernel(name, "zh")

@@ -142,7 +142,11 @@ def on_the_page(name):
     text = re.search(r"^ {4}```cuda\n( {4}// @rung .*?)^ {4}```$", page, re.MULTILINE | re.DOTALL)[
         1
     ]
-    return re.sub(r"^ {4}", "", text, flags=re.MULTILINE).replace(f"my_{name}", "mine")
+    return (
+        re.sub(r"^ {4}", "", text, flags=re.MULTILINE)
+        .replace("my_scatter", "mine")
+        .replace(f"my_{name}", "mine")
+    )
 
 
 # The same kernel with one fault: a bound that is missing or off, where only ragged sizes show it.
@@ -152,6 +156,7 @@ FILES = {
     "tensor": (TENSOR, ("float sum = 0.0f;", "float sum = k ? 0.0f : 1.0f;")),
     "transpose": (on_the_page("transpose"), ("row < rows && column", "row < rows - 1 && column")),
     "scan": (on_the_page("scan"), ("t == BLOCK - 1", "t == BLOCK - 2")),
+    "sort": (on_the_page("sort"), ("i < t; ++i", "i < t; i += 2")),
     "reduction": (MINE, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
 }
 
@@ -228,7 +233,7 @@ def test_try_says_which_rows_a_kernel_does_not_claim(tmp_path):
     assert done.returncode and "benchmark" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["transpose", "scan"])
+@pytest.mark.parametrize("name", ["transpose", "scan", "sort"])
 def test_every_rung_of_a_chapter_solves_what_a_reader_has_to(name):
     found = ct.load_ladder(name)
     for rung in found.names:

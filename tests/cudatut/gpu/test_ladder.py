@@ -111,7 +111,9 @@ def test_the_ladder_of_products_has_a_name_and_trials():
     assert any(not trial.get("integers") for trial in matmuls.trials)
 
 
-@pytest.mark.parametrize("name", ["matmul", "reduction", "gemm", "tensor", "transpose", "scan"])
+@pytest.mark.parametrize(
+    "name", ["matmul", "reduction", "gemm", "tensor", "transpose", "scan", "sort"]
+)
 def test_every_ladder_has_trials_and_a_contest(name):
     found = ladder.load_ladder(name)
     assert len(found.trials) >= 5 and found.contest
