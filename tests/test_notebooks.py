@@ -76,7 +76,7 @@ def ran(request, sources_of_the_site):
         ours = {name: files[name] for name in files if name.startswith(("cudatut/", "examples/"))}
         texts = sorted(STAND_INS.rglob("*.py"))
         stand_ins = [(path.name, path.read_text(encoding="utf-8")) for path in texts]
-        key = before.key(ours, around, stand_ins, todo)
+        key = before.key(ours, around, stand_ins, [*BINDINGS, *LLM], todo)
         if found := before.read(key):
             return json.loads(found)
     result = _run(todo, *map(request.getfixturevalue, ("installed", "tmp_path_factory")))
