@@ -39,7 +39,8 @@ def environment(**more):
     return kept | {"CUDA_VISIBLE_DEVICES": ""} | more
 
 
-# What the extra `llm` consists of, which the notebooks of that part install in their first cell.
+# What the extras `bindings` and `llm` consist of, which the notebooks that need them install in their first cell.
+BINDINGS = ("nanobind",)
 LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
 
 
@@ -75,7 +76,7 @@ def ran(request, sources_of_the_site):
         ours = {name: files[name] for name in files if name.startswith(("cudatut/", "examples/"))}
         texts = sorted(STAND_INS.rglob("*.py"))
         stand_ins = [(path.name, path.read_text(encoding="utf-8")) for path in texts]
-        key = before.key(ours, around, stand_ins, todo)
+        key = before.key(ours, around, stand_ins, [*BINDINGS, *LLM], todo)
         if found := before.read(key):
             return json.loads(found)
     result = _run(todo, *map(request.getfixturevalue, ("installed", "tmp_path_factory")))
@@ -86,7 +87,7 @@ def ran(request, sources_of_the_site):
 
 def _run(todo, python, folders):
     extra = folders.mktemp("extra")
-    for name in LLM:
+    for name in (*BINDINGS, *LLM):
         (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
     (extra / "cutlass.py").touch()  # the extra `cutlass`, as far as the first cell looks
     # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
@@ -103,7 +104,8 @@ def test_every_notebook_runs_up_to_the_first_cell_that_needs_the_gpu(ran):
     failed = [f"{name}\n{report['failed']}" for name, report in ran.items() if report["failed"]]
     assert not failed, "\n".join(failed)
     # The first cell always runs: it is the one that prepares the others.
-    assert all(report["ran"] for report in ran.values())
+    none = {name: report["stopped"] for name, report in ran.items() if not report["ran"]}
+    assert not none
     assert all("needs a GPU, and there is none here" in r["printed"] for r in ran.values())
 
 

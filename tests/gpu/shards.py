@@ -50,6 +50,10 @@ SHARDS = {
         ),
         *("test_llm_rope.py", "test_llm_sampling.py", "test_llm_softmax.py"),
     ),
+    "memory": (
+        *("test_managed.py", "test_memory_*.py", "test_moving.py", "test_pinned_memory.py"),
+        *("test_sharing.py", "test_streams.py"),
+    ),
     "tensor": ("test_tensor_*.py",),
 }
 # What starts processes of its own imports nothing into that of the tests.
