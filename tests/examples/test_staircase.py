@@ -72,3 +72,9 @@ def test_two_groups_are_told_from_one():
     assert explained > 0.98
     assert 0.6 < two_groups(rng.normal(300, 50, 8000))[1] < 0.7
     assert two_groups([5.0, 5.0, 5.0]) == (5.0, 0.0)
+
+
+def test_what_rises_from_point_to_point_and_by_little_in_all_is_no_step():
+    points = [(1, 100.0), (2, 100.0), (4, 105.0), (8, 110.0), (16, 110.0)]
+    assert steps(points) == []
+    assert len(steps([*points[:-1], (16, 120.0)])) == 1

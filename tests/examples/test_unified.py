@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut.book.memory.unified import managed, prefetcher
+from cudatut.book.memory.unified import managed, prefetcher, touches
 
 FIGURES = Path(__file__).resolve().parents[2] / "docs"
 BLOCK, BIG = prefetcher.BLOCK, prefetcher.BIG
@@ -86,3 +86,11 @@ def test_managed_memory_is_never_more_than_is_free():
         for held in range(60):
             left = managed.room(free, held)
             assert left >= 0 and (left == 0 or held + left <= free)
+
+
+def test_a_touch_counts_where_it_is_slow_in_every_walk():
+    """One that an interrupt held up is fast in the other walk."""
+    quick, late = touches.SLOW_US / 2, 2 * touches.SLOW_US
+    walks = [quick, late, late, quick], [quick, late, quick, late]
+    assert [touches.slow(walk) for walk in walks] == [2, 2]
+    assert touches.slow_each_time(walks) == 1

@@ -117,6 +117,16 @@ class Book:
     def harmful(self, kind: str, what: str, files: dict[str, Any], *names: str) -> Change:
         return Change(kind, what, _placed(files), {one.path: False for one in self.of(*names)})
 
+    def unless_it_ran_none(self, change: Change, file: str) -> Change:
+        """The change, without a verdict on recordings that name their kernels and none of this file: another process ran it,
+        so that its machine code is compared with nothing.
+        """
+        for one in self.of(file):
+            if one.aspects is not None and all(of != file for of, _ in one.kernels):
+                change.unknown.add(one.path)
+                change.fresh.pop(one.path, None)
+        return change
+
     def judged_by_code(self, change: Change, file: str, kernels: set[str]) -> Change:
         """The change, without a verdict on recordings that name their kernels and ran none of these `kernels` of the file."""
         for one in self.of(file):
@@ -632,7 +642,8 @@ def local_renamed(book: Book) -> Change:
     )
     one = book.draw.choice(locals_of(name))
     new = re.sub(rf"\b{one}\b", f"{one}_renamed", book.text(name))
-    return book.harmless("variable renamed", f"{name}, {one}", {name: new}, name)
+    change = book.harmless("variable renamed", f"{name}, {one}", {name: new}, name)
+    return book.unless_it_ran_none(change, name)
 
 
 def macro_parameter_renamed(book: Book) -> Change:
@@ -646,7 +657,8 @@ def macro_parameter_renamed(book: Book) -> Change:
     found = book.draw.choice(list(pattern.finditer(book.text(name))))
     macro = re.sub(rf"\b{found[1]}\b", f"{found[1]}_", found[0])
     new = book.text(name).replace(found[0], macro)
-    return book.harmless("parameter of a macro renamed", f"{name}, {found[1]}", {name: new}, name)
+    change = book.harmless("parameter of a macro renamed", f"{name}, {found[1]}", {name: new}, name)
+    return book.unless_it_ran_none(change, name)
 
 
 def number_spelled_otherwise(book: Book) -> Change:
