@@ -1,6 +1,8 @@
 """Element-wise kernels: every length, address and type, in place; planted faults; the fuser's kernels."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import pytest
 import cudatut as ct
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.primitives.fusion import fuse, launch
+from cudatut.book.primitives.random import launch as random
+from cudatut.book.primitives.transpose import launch as turn
 from cudatut.paths import examples_dir
 
 LENGTHS = (0, 2, 3, 4, 7, 8, 9, 2047, 2048, 2049, *ct.RAGGED)
@@ -41,6 +45,33 @@ def values(out):
 def close(out, wanted, atol):
     """bf16: rounded once more, by at most 2^-8 of the value."""
     ct.check(values(out), wanted, atol=atol, rtol=2**-8 if out.dtype == np.uint16 else 1e-6)
+
+
+@pytest.mark.parametrize(
+    "taken, build",
+    [
+        ("x out", launch.gelu),
+        ("x out", lambda x, out: launch.three_kernels(x, x[0], x, out)),
+        ("x out", lambda x, out: fuse.Fused(lambda x: x + 1).launcher(x, out=out)),
+        ("x out", turn.naive),
+        ("x out", turn.vectors),
+        ("out", lambda x, out: turn.in_place(out)),
+        ("out", lambda x, out: random.fill(out, "uniform")),
+    ],
+)
+def test_what_launches_keeps_its_arrays(taken, build):
+    """An address keeps no array alive: freed, its memory is another's, or nobody's."""
+    arrays = {"x": ct.zeros((64, 64), "float32"), "out": ct.zeros((64, 64), "float32")}
+    alive = {name: weakref.ref(one) for name, one in arrays.items()}
+    run = build(**arrays)
+    arrays.clear()
+    gc.collect()
+    assert [name for name, one in alive.items() if one() is not None] == taken.split()
+    run()
+    ct.synchronize()
+    del run
+    gc.collect()
+    assert not any(one() is not None for one in alive.values())
 
 
 @pytest.mark.parametrize("bf16", [False, True])

@@ -311,6 +311,7 @@ class Fused:
             for launch in runs:
                 launch(stream=stream)
 
+        run.operands = *operands, to  # an address keeps no array alive
         return run
 
     @staticmethod

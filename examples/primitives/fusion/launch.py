@@ -46,13 +46,17 @@ def elements_per_access(*operands: Any, columns: int = 0) -> int:
     return n
 
 
-def _run(kernel, arguments, n, per_block, block) -> Callable:
+def _run(kernel, operands, numbers, n, per_block, block) -> Callable:
     grid = ct.cdiv(n, per_block)
     if not grid:
         return lambda stream=None: None
-    return lambda stream=None: kernel(
-        *arguments, grid=grid, block=block, stream=stream
-    )
+    arguments = [*(one.address for one in operands), *numbers]
+
+    def run(stream=None):
+        kernel(*arguments, grid=grid, block=block, stream=stream)
+
+    run.operands = operands  # an address keeps no array alive
+    return run
 
 
 def gelu(
@@ -76,7 +80,7 @@ def gelu(
         per = wide * each * block
         name = f"gelu<{ctype},{wide},{each},{block},{OPS[op]}>"
     kernel = _kernel(SOURCE, name)
-    return _run(kernel, (a.address, b.address, n), n, per, block)
+    return _run(kernel, (a, b), (n,), n, per, block)
 
 
 def _matrix(take, x, bias, residual, out):
@@ -109,15 +113,8 @@ def bias_gelu_residual(
         SOURCE,
         f"bias_gelu_residual<{C_TYPES[a.dtype]},{wide},{each},{block},{OPS[op]}>",
     )
-    arguments = (
-        a.address,
-        row.address,
-        r.address,
-        b.address,
-        n,
-        columns,
-    )
-    return _run(kernel, arguments, n, wide * each * block, block)
+    per = wide * each * block
+    return _run(kernel, (a, row, r, b), (n, columns), n, per, block)
 
 
 def three_kernels(
@@ -141,7 +138,8 @@ def three_kernels(
     per = wide * each * block
     first = _run(
         _kernel(SOURCE, f"add_bias<{ctype},{shape}>"),
-        (a.address, row.address, b.address, n, columns),
+        (a, row, b),
+        (n, columns),
         n,
         per,
         block,
@@ -149,7 +147,8 @@ def three_kernels(
     second = gelu(out, out, op, each, block)
     third = _run(
         _kernel(SOURCE, f"add<{ctype},{shape}>"),
-        (b.address, r.address, b.address, n),
+        (b, r, b),
+        (n,),
         n,
         per,
         block,

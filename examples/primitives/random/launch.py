@@ -62,9 +62,12 @@ def fill(
         name, per = f"fill_one<{KINDS[kind]}>", block
     kernel = _kernel(FILL, name)
     grid = ct.cdiv(n, per)
-    return lambda queue=None: kernel(
-        *arguments, grid=grid, block=block, stream=queue
-    )
+
+    def run(queue=None):
+        kernel(*arguments, grid=grid, block=block, stream=queue)
+
+    run.operands = (to,)  # an address keeps no array alive
+    return run
 
 
 def _fits(**numbers: int) -> None:

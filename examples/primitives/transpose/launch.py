@@ -50,6 +50,10 @@ class Turn(NamedTuple):
         return C_TYPES[self.size]
 
     @property
+    def operands(self) -> tuple:
+        return self.x, self.out
+
+    @property
     def arguments(self) -> tuple:
         x, out = self.x, self.out
         return (
@@ -100,10 +104,17 @@ def _group(turn: Turn, height: int, group: int) -> int:
     return min(_bands(group), max(1, ct.cdiv(turn.rows, height)))
 
 
-def _run(kernel: ct.Kernel, arguments: tuple, **launch: Any) -> Callable:
+def _run(
+    kernel: ct.Kernel, operands: tuple, arguments: tuple, **launch: Any
+) -> Callable:
     if launch["grid"] == 0:
         return lambda stream=None: None  # no elements
-    return lambda stream=None: kernel(*arguments, **launch, stream=stream)
+
+    def run(stream=None):
+        kernel(*arguments, **launch, stream=stream)
+
+    run.operands = operands  # an address keeps no array alive
+    return run
 
 
 def naive(x: Any, out: Any, columns: bool = False) -> Callable:
@@ -113,7 +124,11 @@ def naive(x: Any, out: Any, columns: bool = False) -> Callable:
     kernel = _kernel(f"{FOLDER}/naive.cu", f"{name}<{turn.ctype}>")
     tile = (32, 8) if columns else (8, 32)
     return _run(
-        kernel, turn.arguments, grid=_blocks(turn, *tile), block=(32, 8)
+        kernel,
+        turn.operands,
+        turn.arguments,
+        grid=_blocks(turn, *tile),
+        block=(32, 8),
     )
 
 
@@ -122,7 +137,11 @@ def tiled(x: Any, out: Any, kind: str = "tiled") -> Callable:
     turn = checked(x, out)
     kernel = _kernel(f"{FOLDER}/tiled.cu", f"transpose_{kind}<{turn.ctype}>")
     return _run(
-        kernel, turn.arguments, grid=_blocks(turn, 32, 32), block=(32, 32)
+        kernel,
+        turn.operands,
+        turn.arguments,
+        grid=_blocks(turn, 32, 32),
+        block=(32, 32),
     )
 
 
@@ -139,6 +158,7 @@ def several(
     arguments = (*turn.arguments, _group(turn, tile[0], group))
     return _run(
         _kernel(f"{FOLDER}/several.cu", name),
+        turn.operands,
         arguments,
         grid=_blocks(turn, *tile),
         block=threads,
@@ -168,6 +188,7 @@ def vectors(
     arguments = (*turn.arguments, _group(turn, tile[0], group))
     return _run(
         _kernel(f"{FOLDER}/vectors.cu", name),
+        turn.operands,
         arguments,
         grid=_blocks(turn, *tile),
         block=threads,
@@ -197,6 +218,7 @@ def aligned(
     arguments = (*turn.arguments, min(_bands(group), max(1, high)))
     return _run(
         _kernel(f"{FOLDER}/aligned.cu", name),
+        turn.operands,
         arguments,
         grid=tiles,
         block=threads,
@@ -243,6 +265,7 @@ def tma(
     arguments = (*maps, turn.rows, turn.columns, _group(turn, tile[0], group))
     return _run(
         kernel,
+        turn.operands,
         arguments,
         grid=min(tiles, blocks),
         block=threads,
@@ -304,6 +327,7 @@ def in_place(
     )
     return _run(
         kernel,
+        (a,),
         (a.address, n, a.stride, min(_bands(group), max(1, ct.cdiv(tiles, 2)))),
         grid=pairs,
         block=threads,
