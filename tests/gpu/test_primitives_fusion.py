@@ -61,7 +61,10 @@ def close(out, wanted, atol):
 )
 def test_what_launches_keeps_its_arrays(taken, build):
     """An address keeps no array alive: freed, its memory is another's, or nobody's."""
-    arrays = {"x": ct.zeros((64, 64), "float32"), "out": ct.zeros((64, 64), "float32")}
+    arrays = {
+        "x": ct.to_device(np.zeros((64, 64), "float32")),
+        "out": ct.to_device(np.zeros((64, 64), "float32")),
+    }
     alive = {name: weakref.ref(one) for name, one in arrays.items()}
     run = build(**arrays)
     arrays.clear()

@@ -127,9 +127,9 @@ def test_what_does_not_fit():
 
 
 FAULTS = {
-    # None of these writes outside of the output.
+    # None of these writes outside of the output: where keys are lost before the last pass, the counts no longer fit.
     "digits begin at 0": ("place = places[threadIdx.x];", "place = 0;"),
-    "tiles begin anew": ("const Count before = look_back(states, tile);", "const Count before = 0;"),
+    "tiles begin anew": ("const Count before = look_back(states, tile);", "const Count before = shift == 24 ? 0 : look_back(states, tile);"),
     "order of lanes is lost": ("place(i, old + number - 1);", "place(i, old + __popc(same) - number);"),
 }  # fmt: skip
 

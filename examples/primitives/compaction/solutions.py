@@ -38,8 +38,8 @@ import cudatut as ct
 for rows in (1, 3, 5, 1_111):
     x = ct.rng(rows).standard_normal((rows, 32), dtype="float32")
     x[rows // 2] = -1  # a row of which nothing stays
-    out, counts = ct.empty((rows, 32), "float32"), ct.empty(rows, "int32")
-    ct.poison(out), ct.poison(counts)
+    out, counts = ct.to_device(np.full_like(x, np.nan)), ct.empty(rows, "int32")
+    ct.poison(counts)
     grid = ct.cdiv(rows, 4)
     compact_rows(ct.to_device(x), out, counts, rows, grid=grid, block=128)
     ct.check(counts, (x > 0).sum(axis=1), name=f"{rows} rows: counts", rtol=0)

@@ -83,12 +83,11 @@ def gelu(
     return _run(kernel, (a, b), (n,), n, per, block)
 
 
-def _matrix(take, x, bias, residual, out):
-    """The operands. What is written may be x or the residual."""
+def _matrix(take, x, bias, residual, out, over=("x", "residual")):
+    """The operands. What is written may be one of those named by `over`."""
     a = take.read("x", x, tuple(C_TYPES), (None, None))
     row = take.read("bias", bias, a.dtype, a.shape[1:])
     r = take.read("residual", residual, a.dtype, a.shape)
-    over = ("x", "residual")
     return a, row, r, take.write("out", out, a.dtype, a.shape, over=over)
 
 
@@ -126,9 +125,10 @@ def three_kernels(
     each: int = 2,
     block: int = 256,
 ) -> Callable:
-    """The same by three kernels, each of which reads and writes memory."""
+    """The same by three kernels, each of which reads and writes memory. out may
+    be x; the residual is read after out has been written."""
     take = ct.operands("three_kernels")
-    a, row, r, b = _matrix(take, x, bias, residual, out)
+    a, row, r, b = _matrix(take, x, bias, residual, out, over=("x",))
     n, columns = math.prod(a.shape), a.shape[1]
     if not n:
         return lambda stream=None: None

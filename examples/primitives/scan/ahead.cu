@@ -254,6 +254,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
       t.wait_for_tile(shared, n);
       const T sum = add_tile(in, t.tile(), n, stages + t.stage() * STAGE,
                              shared.before_warp[t.stage()]);
+      __syncwarp();  // all lanes have read the tile
       if (lane == 0) {
         announce(words, (int)t.tile(), number, sum);
         arrive(shared.ready + t.stage());

@@ -41,7 +41,7 @@ states = [ct.to_device(np.zeros((tiles, 256), "uint32")) for _ in range(2)]
 tickets = [ct.to_device(np.zeros(1, "uint32")) for _ in range(2)]
 
 blocks, room = ct.device().sm_count, 4 * 4 * 128 * 32
-count(keys, n, counts, grid=blocks, block=1024, shared=room)
+count(keys, np.uint32(n), counts, grid=blocks, block=1024, shared=room)
 first(counts, places, grid=4, block=threads)
 room = 4 * tile + 4 * 256 + 4 * 256 * (threads // 32)
 for step in range(4):
@@ -49,7 +49,7 @@ for step in range(4):
     there = (other, out, other, out)[step]
     now, then = step % 2, 1 - step % 2
     sweep(
-        here, there, here, there, n, 8 * step, places[step],
+        here, there, here, there, np.uint32(n), np.int32(8 * step), places[step],
         states[now], states[then], tickets[now], tickets[then],
         grid=tiles, block=threads, shared=room,
     )  # fmt: skip

@@ -6,7 +6,7 @@
 #     timeout_s: 120
 #     sizes:
 #       rows: [64, 2, 64]
-#       n: [128_256, 9_001, 128_256]
+#       n: [128_256, 9_004, 128_256]
 #       counted: [64, 2]
 #       some: [20_011, 5_003]
 # ---
@@ -21,7 +21,7 @@ import numpy as np
 import cudatut as ct
 
 rows = 64
-n = 128_256
+n = 128_256  # a multiple of 4: a load takes four numbers
 k = 50
 blocks, size = 2, 64  # blocks of a row; a power of two, no less than k
 topk = ct.Kernel(
