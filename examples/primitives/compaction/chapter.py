@@ -44,7 +44,7 @@ print("first:", out[:4].get())
 ct.check(out[:kept], x_host[x_host > 0], name="what stays", rtol=0, atol=0)
 
 # %% [markdown]
-# What the bytes need, at the rate of a copy, for three shares that stay.
+# What the bytes need, at the measured limit, for three shares that stay.
 
 # %% predict
 many = 268_435_456

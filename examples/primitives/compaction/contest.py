@@ -61,7 +61,7 @@ for m in (*ct.RAGGED, *lengths):
                 ct.check(got, expected, name=f"{name}, n={m}", rtol=0, atol=0)
 
 # %% [markdown]
-# What the bytes need at the rate of a copy: an element is read, and written if
+# What the bytes need at the measured limit: an element is read, and written if
 # it stays.
 
 
