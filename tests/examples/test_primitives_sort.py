@@ -6,11 +6,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from cudatut.book.primitives.sort.sort import TYPES, Direct, Passes, Sweep
+from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep
 from cudatut.book.primitives.topk.topk import TopK, power_of_two
 
 
-@pytest.mark.parametrize("way", [Direct, Passes, Sweep])
+@pytest.mark.parametrize("way", [Direct, Passes, Sweep, OneTile])
 def test_types_of_keys(way):
     for dtype in TYPES:
         assert way(dtype).passes == np.dtype(dtype).itemsize

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.book.primitives.sort.sort import TYPES, Direct, Passes, Sweep
+from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep, fastest
 
 LENGTHS = (*ct.RAGGED, 2, 255, 257, 8191, 8192, 8193, 100_003)
 SMALL = {"THREADS": 256, "ITEMS": 4}
@@ -19,6 +19,8 @@ PLANS = [
     {"FIRST_ANY": 0},
     {"WIDE": 1, "ITEMS": 16},
     {"THREADS": 512, "ITEMS": 16, "MIN_BLOCKS": 1},
+    {"TOGETHER": 1, "THREADS": 256, "ITEMS": 24},
+    {"THREADS": 320, "ITEMS": 9},  # ranks and digits fill no word
     SMALL,
 ]
 
@@ -67,6 +69,29 @@ def test_types(dtype, pairs):
     for n in (1, 257, 8193, 100_003):
         for few in (False, True):
             expect(Sweep(dtype, pairs), numbers(n, dtype, few))
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_one_block(dtype, pairs):
+    """Each number of keys per thread, full and not; the last type of key stands where nothing is."""
+    sort = OneTile(dtype, pairs)
+    for n in (1, 2, 33, 1023, 1024, 1025, 4095, 4096, 4097, sort.most):
+        if n <= sort.most:
+            for few in (False, True):
+                expect(sort, numbers(n, dtype, few))
+    last = np.full(999, -1, "int64").view("uint64").astype(sort.key, casting="unsafe")
+    expect(sort, last)
+    with pytest.raises(ValueError, match=f"one block sorts {sort.most}"):
+        expect(sort, numbers(sort.most + 1, dtype))
+
+
+def test_the_fastest_sort_by_length():
+    most = OneTile("uint32").most
+    assert isinstance(fastest(most), OneTile) and isinstance(fastest(most + 1), Sweep)
+    for n in (most, most + 1):
+        for pairs in (False, True):
+            expect(fastest(n, "int32", pairs), numbers(n, "int32"))
 
 
 @pytest.mark.parametrize("pairs", [False, True])

@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
   if (threadIdx.x == 0 && threadIdx.y == 0) {
     for (int s = 0; s < BUFFERS; ++s) {
       init(shared.full + s, 1);
-      init(shared.ready + s, 2);
+      init(shared.ready + s, 32 + 1);  // the lanes that add, and who looks
       init(shared.empty + s, WARPS);
     }
     for (int l = 0; l < LOOKERS; ++l) init(shared.passed + l, 1);
@@ -254,11 +254,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK*(TEAMS + 1), RESIDENT)
       t.wait_for_tile(shared, n);
       const T sum = add_tile(in, t.tile(), n, stages + t.stage() * STAGE,
                              shared.before_warp[t.stage()]);
-      __syncwarp();  // all lanes have read the tile
-      if (lane == 0) {
-        announce(words, (int)t.tile(), number, sum);
-        arrive(shared.ready + t.stage());
-      }
+      if (lane == 0) announce(words, (int)t.tile(), number, sum);
+      arrive(shared.ready + t.stage());
     }
   }
 }

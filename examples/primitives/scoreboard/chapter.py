@@ -329,10 +329,14 @@ if not ct.tool.running():
         )
 
 # %% [markdown]
-# Launches alone: what six of them cost that do nothing.
+# Launches alone: what six of them cost that do nothing, and a sort that has as
+# many.
 
 # %% launches
+from cudatut.book.primitives.sort.sort import Sweep
+
 empty = ct.Kernel("__global__ void nothing() {}", "nothing")
+few, sweeps = 2 ** exponents[0], Sweep("uint32")
 
 
 def nothing(count):
@@ -344,6 +348,7 @@ launches = ct.bench(
     {
         "one empty launch": lambda: nothing(1),
         "six empty launches": lambda: nothing(6),
+        "sort, by sweeps": lambda: sweeps(field.keys[:few], field.sorted[:few]),
         "sort, ours": field.contest("sort", exponents[0])["ours"],
         "sort, CUB": field.contest("sort", exponents[0])["CUB"],
     },

@@ -20,7 +20,7 @@ from cudatut.book.primitives.fusion.fuse import gelu
 from cudatut.book.primitives.random import launch as random
 from cudatut.book.primitives.random import philox
 from cudatut.book.primitives.scan import scans
-from cudatut.book.primitives.sort.sort import Sweep
+from cudatut.book.primitives.sort import sort as sorts
 from cudatut.book.primitives.topk.topk import TopK
 from cudatut.book.primitives.transpose import launch as transposes
 from cudatut.book.rivals import compute, cub
@@ -141,7 +141,7 @@ class Field:
 
     def sort(self, exponent: int) -> Contest:
         n = 2**exponent
-        keys, out, own = self.keys[:n], self.sorted[:n], Sweep("uint32")
+        keys, out, own = self.keys[:n], self.sorted[:n], sorts.fastest(n)
         call = "uint32_SortKeys"
         return {
             "ours": lambda: own(keys, out),
@@ -155,7 +155,8 @@ class Field:
     def pairs(self, exponent: int) -> Contest:
         """Keys with values of 32 bits."""
         n = 2**exponent
-        keys, out, own = self.keys[:n], self.sorted[:n], Sweep("uint32", True)
+        keys, out = self.keys[:n], self.sorted[:n]
+        own = sorts.fastest(n, pairs=True)
         values = self.residual[:n].view("uint32")
         moved = self.out[:n].view("uint32")
         call = "uint32_SortPairs"

@@ -16,6 +16,7 @@
 # %% variants
 from dataclasses import dataclass
 
+import numpy as np
 from cudatut.book.primitives.sort.data import Keys
 from cudatut.book.primitives.sort.sort import Sweep, compile_ahead
 from cudatut.book.rivals import cub
@@ -65,6 +66,28 @@ VARIANTS = {
     "all of it": Variant({}, BASE, 1.06),
 }
 
+# Of pairs: where the values are meanwhile.
+PAIRED = "values with their keys"
+PAIRS = {
+    # As our first sweep of pairs: each value has its place beside the key.
+    PAIRED: Variant({"TOGETHER": 1, "THREADS": 256, "ITEMS": 24}, "", None),
+    # 24 registers less, and half of the shared memory.
+    "values after their keys": Variant(
+        {"THREADS": 256, "ITEMS": 24}, PAIRED, 1.05
+    ),
+    # 24 warps on an SM in place of 16, and runs of 36 keys in place of 24: the
+    # best of the 24 shapes that we tried, so nothing was predicted.
+    "384 threads": Variant({}, PAIRED, None),
+    # Runs of 40 keys, with 20 warps.
+    "320 threads, 32 pairs each": Variant(
+        {"THREADS": 320, "ITEMS": 32}, "384 threads", 1.0
+    ),
+    # Runs of 72 keys, with 24 warps that all wait for each other.
+    "768 threads": Variant(
+        {"THREADS": 768, "ITEMS": 24, "MIN_BLOCKS": 1}, "384 threads", 1.0
+    ),
+}
+
 # %% check
 data = Keys(many)
 keys, out, order = data.keys, ct.empty(many, "uint32"), data.order()
@@ -75,12 +98,28 @@ for name, sort in sorts.items():
     runs[name] = lambda sort=sort: sort(keys, out)
     runs[name]()
     ct.check(out, order, name=name, rtol=0)
+values = ct.to_device(np.arange(many, dtype="uint32"))
+moved, where = ct.empty(many, "uint32"), data.where()
+sorts = {name: Sweep("uint32", True, v.plan) for name, v in PAIRS.items()}
+compile_ahead(list(sorts.values()))
+of_pairs = {}
+for name, sort in sorts.items():
+    of_pairs[name] = lambda sort=sort: sort(keys, out, values, moved)
+    of_pairs[name]()
+    ct.check(out, order, name=f"{name}: keys", rtol=0)
+    ct.check(moved, where, name=f"{name}: values", rtol=0)
 
 # %% attempts
 theirs = ct.empty(many, "uint32")
 runs["CUB"] = cub.contestant("sort", "uint32_SortKeys", keys, theirs, many)
 bench = ct.bench(
     runs, bytes=36 * many, name=f"{many} keys", rounds=rounds, limit=False
+)
+of_pairs["CUB"] = cub.contestant(
+    "sort", "uint32_SortPairs", keys, theirs, values, moved, many
+)
+paired = ct.bench(
+    of_pairs, bytes=68 * many, name=f"{many} pairs", rounds=rounds, limit=False
 )
 
 # %% [markdown]
@@ -98,49 +137,41 @@ counted = ct.profile_launches(
         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
         "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     ],
-    launches=4 * len(VARIANTS),
+    launches=4 * (len(VARIANTS) + len(PAIRS)),
 )
 PROFILED = 16_777_216  # keys that the profiler sees
 
 # %% table
-rows = {}
-for k, (name, one) in enumerate(VARIANTS.items()):
-    if ct.tool.running():
-        break
-    before = one.of or name
-    rows[name] = {
-        "changes": one.of or None,
-        "predicted": one.predicted,
-        "measured": bench.ratio(name, before).median,
-        "time": bench[name].median_us,
-    }
-    if counted:  # the second of four sweeps
-        executed, issued, alu, shared, memory = counted[4 * k + 1].values()
-        rows[name] |= {
-            "instructions for 32 keys": executed / (PROFILED / 32),
-            "schedulers issue": issued,
-            "ALU is busy": alu,
-            "shared memory is busy": shared,
-            "memory is busy": memory,
+UNITS = {"predicted": "×", "measured": "×", "time": "us"}
+BUSY = {
+    "schedulers issue": "%",
+    "ALU is busy": "%",
+    "shared memory is busy": "%",
+    "memory is busy": "%",
+}
+
+
+def table(title, variants, bench, first):
+    """first: of the sweeps that are counted, where those of `variants` begin."""
+    rows = {}
+    for k, (name, one) in enumerate(variants.items()):
+        rows[name] = {
+            "changes": one.of or None,
+            "predicted": one.predicted,
+            "measured": bench.ratio(name, one.of or name).median,
+            "time": bench[name].median_us,
         }
-if rows:
-    ct.table(
-        "gains, predicted and measured",
-        rows,
-        corner="variant",
-        units={
-            "predicted": "×",
-            "measured": "×",
-            "time": "us",
-        }
-        | (
-            {
-                "schedulers issue": "%",
-                "ALU is busy": "%",
-                "shared memory is busy": "%",
-                "memory is busy": "%",
-            }
-            if counted
-            else {}
-        ),
-    )
+        if counted:  # the second of four sweeps
+            executed, *busy = counted[first + 4 * k + 1].values()
+            rows[name]["instructions for 32 keys"] = executed / (PROFILED / 32)
+            rows[name] |= dict(zip(BUSY, busy))
+    units = UNITS | (BUSY if counted else {})
+    ct.table(title, rows, corner="variant", units=units)
+
+
+if not ct.tool.running():
+    table("gains, predicted and measured", VARIANTS, bench, 0)
+
+# %% pairs
+if not ct.tool.running():
+    table("gains, of pairs", PAIRS, paired, 4 * len(VARIANTS))

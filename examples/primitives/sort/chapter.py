@@ -49,7 +49,7 @@ for step in range(4):
     there = (other, out, other, out)[step]
     now, then = step % 2, 1 - step % 2
     sweep(
-        here, there, here, there, np.uint32(n), np.int32(8 * step), places[step],
+        here, there, here, there, np.uint32(n), 8 * step, places[step],
         states[now], states[then], tickets[now], tickets[then],
         grid=tiles, block=threads, shared=room,
     )  # fmt: skip
@@ -105,6 +105,7 @@ ct.facts(
 # %% check
 from cudatut.book.primitives.sort.sort import (
     Direct,
+    OneTile,
     Passes,
     Sweep,
     compile_ahead,
@@ -151,6 +152,11 @@ for way in (Direct, Passes, Sweep):
         for m in (*ct.RAGGED, *lengths):
             name = f"{way.__name__}, n={m}"
             check(way("uint32", pairs), numbers(m, "uint32"), name)
+for dtype in ("uint32", *OTHERS):
+    for pairs in (False, True):
+        for m in (*ct.RAGGED, OneTile(dtype, pairs).most):
+            name = f"one block, {dtype}, n={m}"
+            check(OneTile(dtype, pairs), numbers(m, dtype), name)
 for dtype in OTHERS:
     for m in lengths:
         sort = Sweep(dtype, pairs=True)

@@ -12,6 +12,9 @@
 #ifndef COLUMNS
 #define COLUMNS 1  // 1: lanes count in banks of their own, 2: with words of
 #endif             // 32 bits, 0: all in one list
+#ifndef TOGETHER
+#define TOGETHER 0  // 1: values take places beside their keys, in shared
+#endif              // memory of their own; 0: those of the keys, after them
 #ifndef COUNT_THREADS
 #define COUNT_THREADS 1024
 #endif
@@ -185,8 +188,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   Key* const staged = reinterpret_cast<Key*>(memory);
   Count* const to = reinterpret_cast<Count*>(staged + TILE);
   unsigned* const counters = reinterpret_cast<unsigned*>(to + DIGITS);
-#if PAIRS
+#if PAIRS && TOGETHER
   Value* const staged_values = reinterpret_cast<Value*>(counters + COUNTERS);
+#elif PAIRS
+  Value* const staged_values = reinterpret_cast<Value*>(staged);
 #endif
   __shared__ unsigned drawn;
   if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1u);
@@ -199,9 +204,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   const unsigned left = n - first < TILE ? (unsigned)(n - first) : TILE;
   Key key[ITEMS];
   load_tile(keys + first, left, LAST, key);
-#if PAIRS
+#if PAIRS && TOGETHER
   Value value[ITEMS];
   load_tile(values + first, left, 0u, value);
+#elif PAIRS
+  unsigned ranks[(ITEMS + 1) / 2] = {};  // two in a word
+  static_assert(TILE <= 1 << 16, "a rank has 16 bits");
 #endif
   Count* const state = states + (size_t)tile * DIGITS + threadIdx.x;
   Count place = 0;
@@ -218,8 +226,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
       },
       [&](int i, unsigned r) {
         staged[r] = key[i];
-#if PAIRS
+#if PAIRS && TOGETHER
         staged_values[r] = value[i];
+#elif PAIRS
+        ranks[i / 2] |= r << i % 2 * 16;
 #endif
       });
   if (threadIdx.x < DIGITS) {
@@ -228,6 +238,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     to[threadIdx.x] = place + before - start;
   }
   __syncthreads();
+#if PAIRS && !TOGETHER
+  // --8<-- [start:values]
+  unsigned digits[(ITEMS + 3) / 4] = {};  // four in a word
+#pragma unroll
+  for (int i = 0; i < ITEMS; ++i) {
+    const unsigned at = threadIdx.x + i * THREADS;
+    const Key moved = staged[at];
+    const unsigned digit = digit_of(moved, shift);
+    digits[i / 4] |= digit << i % 4 * 8;
+    if (left == TILE || at < left) keys_out[to[digit] + at] = moved;
+  }
+  Value value[ITEMS];
+  load_tile(values + first, left, 0u, value);
+  __syncthreads();  // all keys have been read
+#pragma unroll
+  for (int i = 0; i < ITEMS; ++i)
+    staged_values[ranks[i / 2] >> i % 2 * 16 & 0xffff] = value[i];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < ITEMS; ++i) {
+    const unsigned at = threadIdx.x + i * THREADS;
+    const unsigned digit = digits[i / 4] >> i % 4 * 8 & 255;
+    if (left == TILE || at < left)
+      values_out[to[digit] + at] = staged_values[at];
+  }
+  // --8<-- [end:values]
+#else
   auto write = [&](unsigned at) {
     const Key moved = staged[at];
     const Count there = to[digit_of(moved, shift)] + at;
@@ -242,5 +279,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   } else {
     for (unsigned at = threadIdx.x; at < left; at += THREADS) write(at);
   }
+#endif
 }
 // --8<-- [end:sweep]

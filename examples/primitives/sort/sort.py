@@ -1,7 +1,7 @@
-"""Radix sorts on the GPU: by one digit, in three launches for each digit, and
-in one sweep for each digit.
+"""Radix sorts on the GPU: in three launches for each digit, in one sweep for
+each digit, and, of few keys, in one block.
 
-    sort = Sweep("float32", pairs=True)
+    sort = fastest(n, "float32", pairs=True)
     sort(keys, out, values, values_out)  # keys and values stay as they are
 
 Keys are int32, uint32, float32, int64, uint64 or float64; values 32 bits. The
@@ -26,6 +26,7 @@ TYPES = tuple(
 DIGITS = 256
 WORDS = {0: DIGITS, 1: DIGITS // 2 * 32, 2: DIGITS * 32}  # by COLUMNS
 MOST = (1 << 38) - 1  # keys: their states would not fit anywhere
+THREADS_ALONE = 256  # of a block that sorts all keys
 WIDE_FROM = 1 << 30  # keys that need counters of 64 bits
 
 
@@ -63,7 +64,7 @@ class _Sort:
 
     dtype: str = "uint32"
     pairs: bool = False
-    plan: dict = field(default_factory=dict)  # macros of radix.cuh
+    plan: dict = field(default_factory=dict)  # macros of the kernels
 
     def __post_init__(self):
         if self.dtype not in TYPES:
@@ -87,6 +88,11 @@ class _Sort:
         if self.passes == 8:
             return {"THREADS": 384, "ITEMS": 12 if self.pairs else 14}
         return {"THREADS": 256, "ITEMS": 24 if self.pairs else 32}
+
+    @property
+    def together(self) -> bool:
+        """Whether values have shared memory of their own, beside the keys."""
+        return self.pairs
 
     @property
     def threads(self) -> int:
@@ -116,7 +122,7 @@ class _Sort:
         if match is None:
             match = self.defines.get("MATCH", 0)
         tile = self.tile if staged else 0
-        size = self.key.itemsize + (4 if self.pairs else 0)
+        size = self.key.itemsize + (4 if self.together else 0)
         count = np.dtype(self._count).itemsize
         lists = 1 if match == 3 else self.threads // 32
         return tile * size + DIGITS * count + 4 * DIGITS * lists
@@ -227,6 +233,15 @@ class Sweep(_Sort):
 
     count_threads = 1024
 
+    def defaults(self) -> dict:
+        if not self.pairs:
+            return super().defaults()
+        return {"THREADS": 384, "ITEMS": 16 if self.passes == 8 else 24}
+
+    @property
+    def together(self) -> bool:
+        return self.pairs and bool(self.plan.get("TOGETHER"))
+
     def allocate(self, n: int) -> None:
         super().allocate(n)
         states = max(1, DIGITS * self.tiles)
@@ -305,3 +320,52 @@ class Sweep(_Sort):
         self.count(keys, stream)
         for step, *arrays in self.steps(keys, out, values, values_out):
             self.one_digit(step, *arrays, stream=stream)
+
+
+class OneTile(_Sort):
+    """One block sorts up to `most` keys in one launch."""
+
+    def defaults(self) -> dict:
+        items = self.items()
+        fits = [i for i in items if THREADS_ALONE * i >= self._n]
+        own = {"THREADS": THREADS_ALONE, "MIN_BLOCKS": 1}
+        return {**own, "ITEMS": min(fits, default=items[-1])}
+
+    def items(self) -> tuple[int, ...]:
+        """Keys of a thread, from few to many, as registers and shared memory
+        allow."""
+        size = self.key.itemsize + (4 if self.pairs else 0)
+        room = ct.device().shared_per_block_optin - 10 * 1024  # counters
+        each = (4, 16) if self.passes == 8 else (4, 16, 32)
+        return tuple(i for i in each if THREADS_ALONE * i * size <= room)
+
+    @property
+    def most(self) -> int:
+        return THREADS_ALONE * self.items()[-1]
+
+    def allocate(self, n: int) -> None:
+        """Nothing: no array lies between the passes."""
+
+    def kernels(self):
+        yield "one_tile", "sort_tile", self.with_defines()
+
+    def __call__(self, keys, out, values=None, values_out=None, stream=None):
+        """out = the keys in order. Raises TypeError, ValueError."""
+        if self.take(keys, out, values, values_out) == 0:
+            return
+        if self._n > self.most:
+            raise ValueError(
+                f"sort: {self._n} keys: one block sorts {self.most}"
+            )
+        if not self.pairs:
+            values = values_out = np.uint64(0)
+        self.compiled("one_tile", "sort_tile")(
+            keys, out, values, values_out, np.uint32(self._n),
+            grid=1, block=self.threads, shared=self.shared(), stream=stream,
+        )  # fmt: skip
+
+
+def fastest(n: int, dtype: str = "uint32", pairs: bool = False) -> _Sort:
+    """The sort for so many keys, as measured on the H200."""
+    alone = OneTile(dtype, pairs)
+    return alone if n <= alone.most else Sweep(dtype, pairs)
