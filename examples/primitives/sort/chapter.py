@@ -154,9 +154,9 @@ for way in (Direct, Passes, Sweep):
             check(way("uint32", pairs), numbers(m, "uint32"), name)
 for dtype in ("uint32", *OTHERS):
     for pairs in (False, True):
-        for m in (*ct.RAGGED, OneTile(dtype, pairs).most):
-            name = f"one block, {dtype}, n={m}"
-            check(OneTile(dtype, pairs), numbers(m, dtype), name)
+        alone = OneTile(dtype, pairs)
+        for m in (*(m for m in ct.RAGGED if m < alone.most), alone.most):
+            check(alone, numbers(m, dtype), f"one block, {dtype}, n={m}")
 for dtype in OTHERS:
     for m in lengths:
         sort = Sweep(dtype, pairs=True)

@@ -41,7 +41,6 @@ extern "C" __global__ void __launch_bounds__(DIGITS)
                int tiles) {
   constexpr int EACH = 8;  // tiles of a thread
   __shared__ Count before;
-  __shared__ Count sum;
   const int digit = blockIdx.x;
   Count* const row = counts + (size_t)digit * tiles;
   const Count place = sum_before(totals[threadIdx.x]);
@@ -62,9 +61,8 @@ extern "C" __global__ void __launch_bounds__(DIGITS)
       if (mine + i < tiles) row[mine + i] = at;
       at += count[i];
     }
-    if (threadIdx.x == DIGITS - 1) sum = at;
-    __syncthreads();
-    if (threadIdx.x == 0) before = sum;
+    __syncthreads();  // all have read `before`
+    if (threadIdx.x == DIGITS - 1) before = at;
   }
 }
 // --8<-- [end:scan]
