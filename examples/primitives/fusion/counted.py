@@ -54,15 +54,15 @@ if counted:
     ct.table("instructions", rows, corner="kernel", units=units)
 
 # %% [markdown]
-# How many could be issued in the time of a copy? Each SM issues four a cycle,
-# each for 32 threads.
+# How many could be issued while an element's bytes pass at the measured limit?
+# Each SM issues four a cycle, each for 32 threads.
 
 # %% slots
 device = ct.device()
 slots = 4 * 32 * device.sm_count * device.clock_khz * 1e3  # a second
 rate = ct.limits.bandwidth() * 1e9  # bytes a second
 ct.table(
-    "instructions per element in the time of a copy",
+    "instructions per element, at the measured limit",
     {
         name: {"bytes of an element": size, "at most": slots * size / rate}
         for name, size in (("fp32", 8), ("bf16", 4))
