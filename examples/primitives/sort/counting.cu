@@ -44,6 +44,8 @@ extern "C" __global__ void __launch_bounds__(DIGITS)
   const int digit = blockIdx.x;
   Count* const row = counts + (size_t)digit * tiles;
   const Count place = sum_before(totals[threadIdx.x]);
+  // `sum_before` reads 16 bytes at once, and `before` lies among them.
+  __syncthreads();
   if (threadIdx.x == digit) before = place;
   for (int from = 0; from < tiles; from += DIGITS * EACH) {
     const int mine = from + threadIdx.x * EACH;
