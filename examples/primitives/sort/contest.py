@@ -98,9 +98,11 @@ by_type = {
     "uint64": beside(chance.integers(0, 1 << 64, fewer // 2, dtype="uint64")),
 }
 
-# %% by-size
+# %% sizes
 exponents = (10, 12, 13, 14, 16, 18, 20, 22, 24)
 by_size = {e: beside(host[: 1 << e]) for e in exponents}
+
+# %% by-size
 if not ct.tool.running():
     ct.table(
         "random keys, by size",
