@@ -187,6 +187,6 @@ def ahead(tiles: int = 4, bring: int = 60, add: int = 30, look: int = 54, scan: 
     )
     caption = tr(
         f"One block and {tiles} tiles: when a tile is scanned, the sums of later ones are already on their way. (The lengths are drawn, not measured.)",
-        f"一个线程块、{tiles} 个分块：扫描某个分块时，后面分块的总和已经在途中。（长度只是示意，并非实测。）",
+        f"一个线程块、{tiles} 个分块：对某个分块做前缀和时，后面各分块的总和已经在途中。（长度只是示意，并非实测。）",
     )
     return figure(s, alt=alt, caption=caption)
