@@ -14,8 +14,8 @@ def passes(keys: tuple[int, ...] = KEYS) -> str:
     grid = Grid(s, left, 12, cell, row, gap=(10, 26), rx=4)
     tens = sorted({key // 10 for key in keys})
     stages = [list(keys)]
-    for place in (1, 10):
-        stages.append(sorted(stages[-1], key=lambda key, place=place: key // place % 10))
+    stages.append(sorted(stages[0], key=lambda key: key % 10))
+    stages.append(sorted(stages[1], key=lambda key: key // 10 % 10))
     names = (
         tr("keys", "键"),
         tr("by the ones", "按个位"),
