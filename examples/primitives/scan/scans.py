@@ -108,7 +108,7 @@ SHAPES = {
 }
 WIDE = {  # for sums of 8 bytes
     "ahead": replace(
-        SHAPES["ahead"], more=(("LOOKERS", 3), ("BULK_STORES", 1))
+        SHAPES["ahead"], more=(("LOOKERS", 5), ("BULK_STORES", 1))
     ),
 }
 

@@ -143,23 +143,10 @@ def table(name):
         )
 
 
-# %% maps
-for name in ("transpose", "GELU", "fused"):
+# %% races
+for name in ("transpose", "GELU", "fused", "scan", "compaction", "sort"):
     race(name)
-
-# %% scan
-race("scan")
-
-# %% compaction
-race("compaction")
-
-# %% sort
-race("sort")
-
-# %% topk
 race("top-k", [e for e in exponents if 2**e >= 256 * ROWS] or exponents)
-
-# %% random
 race("random")
 
 # %% [markdown]
