@@ -851,7 +851,10 @@ def test_try_says_which_ladders_there_are(installed, tmp_path):
     (tmp_path / "my.cu").write_text("")
     place = Place(tmp_path, installed)
     done = place.run("python -m cudatut try frobnicate my.cu")
-    assert done.returncode == 2 and "there are: gemm, matmul, reduction, tensor" in done.stderr
+    assert (
+        done.returncode == 2
+        and "there are: gemm, matmul, reduction, scan, sort, tensor, transpose" in done.stderr
+    )
     done = place.run("python -m cudatut try matmul my.cu")
     assert done.returncode == 2 and "no line `// @rung" in done.stderr
     done = place.run("python -m cudatut try matmul nothing.cu")

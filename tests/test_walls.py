@@ -55,6 +55,7 @@ EXAMPLES = {
     "basics": SHARED,
     "reduction": SHARED,
     "memory": SHARED,
+    "primitives": SHARED,
     "gemm": f"{SHARED} published",
     "llm": f"{SHARED} published",
     "tensor": f"{SHARED} published",
@@ -72,7 +73,7 @@ NAMED = {
     "gemm/kernels/transpose.cu": "examples/tensor",
     "gemm/tma/tma_box.cu": "examples/tensor",
     # What the commands `try` and `tune` run.
-    "cudatut.book.{part}.ladder.ladder": "gpu",
+    "cudatut.book.{part}.{folder}.ladder": "gpu",
     "cudatut.book.{ladder.part}.ladder.autotuning_space": "gpu",
     "cudatut.book.gemm.tuner": "gpu",
 }

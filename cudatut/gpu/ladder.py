@@ -9,6 +9,9 @@ The number is its place in the order of its folder; a file without one is on no 
 (`python -m cudatut try`), and is launched like the rest. So a new rung is one file, and no list changes that recordings
 depend on.
 Of a template the line names the instance to launch, without blanks: `kernel=gemm<128,256,16>`.
+
+A chapter can have a ladder of its own: a `ladder.py` in its folder, whose name is the ladder's. Where files of a chapter
+hold several kernels, that module lists the rungs, and no file has a line.
 """
 
 import importlib
@@ -63,6 +66,36 @@ class Rung:
         except ValueError:
             raise RungError(_say("numbers", path=self.path, option=option, text=text)) from None
 
+    def pair(self, option: str) -> tuple[int, int]:
+        """An option as two integers, `64x32`. Raises RungError if it is missing or something else."""
+        text = self.options.get(option, "")
+        if not (found := re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)):
+            raise RungError(_say("pair", path=self.path, option=option, text=text))
+        return int(found[1]), int(found[2])
+
+    def choice(self, option: str, *choices: str) -> str:
+        """An option that is one of these words; empty if it is missing. Raises RungError for another one."""
+        text = self.options.get(option, "")
+        if text and text not in choices:
+            known = ", ".join(choices)
+            raise RungError(_say("choice", path=self.path, option=option, text=text, known=known))
+        return text
+
+    def takes_rows_at(self, align: int, apart: int) -> str | None:
+        """Why this kernel, whose rows have to begin at multiples of `align` bytes, does not take rows so many bytes apart.
+
+        Raises RungError for no multiples at all.
+        """
+        if align < 1:
+            raise RungError(_say("number", path=self.path, option="align", text=align))
+        return _say("rows at", name=self.name, align=align, apart=apart) if apart % align else None
+
+    def takes_tiles_of(self, multiple: int, tile: int) -> str | None:
+        """Why a block of this kernel cannot have a tile of so many elements, which has to be a multiple; None where it can."""
+        if tile > 0 and tile % multiple == 0:
+            return None
+        return _say("tiles of", path=self.path, multiple=multiple, tile=tile)
+
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
         more: dict[str, Any] = {"options": [f"-I{self.beside}"]} if self.beside else {}
@@ -92,11 +125,13 @@ def read_rung(path: str | Path) -> Rung:
 class Ladder:
     """The rungs of one part, in order.
 
-    part: folder of the examples ('reduction'); the `.cu` files with a place in its folder `ladder` are the rungs.
+    part: folder of the examples ('reduction'). folder: the one in it where the ladder lies: `ladder`, or a chapter's. The
+    `.cu` files with a place there are the rungs, or the given `rungs`, in their order.
     problem: makes an instance from keyword arguments. It has `bytes` and `flops` for `ct.bench`, one of them None;
     `launcher(rung)`, which gives a callable that solves it once; `check(rung)`, which solves it and compares with the
     reference; and `vendors()`, the vendor's solutions by name.
-    name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
+    name: what `python -m cudatut try` calls it; default the part, or the chapter's folder. trials: instances that every
+    kernel must solve.
     more_trials: further ones for a reader's kernel. contest: the instance on which kernels are timed against each other.
     refuses: a rung and an instance's keyword arguments -> why this kernel does not claim it, or None.
     """
@@ -108,16 +143,25 @@ class Ladder:
     more_trials: Sequence[dict[str, Any]] = ()
     contest: dict[str, Any] = field(default_factory=dict)
     refuses: Callable[..., str | None] = lambda rung, **instance: None
+    folder: str = "ladder"
+    rungs: Sequence[Rung] = ()
 
     def __post_init__(self):
-        self.name = self.name or self.part
+        self.name = self.name or (self.part if self.folder == "ladder" else self.folder)
+
+    @property
+    def where(self) -> Path:
+        """The folder of its files, which a reader's kernel may include."""
+        return paths.examples_dir() / self.part / self.folder
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The rungs' names in their order. Raises RungError for two at one place."""
+        if self.rungs:
+            return tuple(rung.name for rung in self.rungs)
         places: dict[int, str] = {}
         # Looked at, not noted as read: a recording depends on the rungs that it used, not on those that there are.
-        for file in sorted(folder_of(self.part).glob("*.cu")):
+        for file in sorted(self.where.glob("*.cu")):
             line = _RUNG.search(file.read_text(encoding="utf-8"))
             if line and line[1]:
                 other = places.setdefault(int(line[1]), file.stem)
@@ -130,8 +174,10 @@ class Ladder:
     def __getitem__(self, name: str) -> Rung:
         if name not in self.names:
             names = ", ".join(self.names)
-            raise RungError(_say("no rung", ladder=self.part, name=name, names=names))
-        file = folder_of(self.part) / f"{name}.cu"
+            raise RungError(_say("no rung", ladder=self.name, name=name, names=names))
+        if self.rungs:
+            return self.rungs[self.names.index(name)]
+        file = self.where / f"{name}.cu"
         return read_rung(catalog.relative(file, paths.examples_dir()))
 
     def upto(self, last: str) -> list[Rung]:
@@ -166,17 +212,19 @@ class Ladder:
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
-    files = sorted(paths.examples_dir().glob("*/ladder/ladder.py"))
-    parts = (file.parts[-3] for file in files)
-    found = (importlib.import_module(f"cudatut.book.{part}.ladder.ladder") for part in parts)
-    ladders = {ladder.name: ladder for ladder in (module.LADDER for module in found)}
-    for ladder in ladders.values():
+    files = sorted(paths.examples_dir().glob("*/*/ladder.py"))
+    # No more are loaded than need be: recordings note what their run has read.
+    chapters = {file.parent.name: file for file in files if file.parent.name != "ladder"}
+    if name in chapters:
+        return _ladder_in(chapters[name])
+    of_parts = [_ladder_in(file) for file in files if file.parent.name == "ladder"]
+    for ladder in of_parts:
         if name in (ladder.name, ladder.part):
             return ladder
-    known = ", ".join(sorted(ladders)) or _say("none")
+    known = ", ".join(sorted([*(ladder.name for ladder in of_parts), *chapters])) or _say("none")
     raise RungError(_say("no ladder", name=name, known=known))
 
 
-def folder_of(part: str) -> Path:
-    """Where the rungs of a part lie."""
-    return paths.examples_dir() / part / "ladder"
+def _ladder_in(file: Path) -> Ladder:
+    part, folder = file.parts[-3:-1]
+    return importlib.import_module(f"cudatut.book.{part}.{folder}.ladder").LADDER

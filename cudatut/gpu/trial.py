@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cudatut import words
 from cudatut.gpu.device import activate, require
-from cudatut.gpu.ladder import Rung, RungError, folder_of, load_ladder, read_rung
+from cudatut.gpu.ladder import Rung, RungError, load_ladder, read_rung
 from cudatut.gpu.profile import profile
 from cudatut.results import Benchmark, Profile, show
 
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def attempt(ladder_name: str, file: str) -> Verdict:
-    """Check, time and rank the kernel in `file` on a ladder ('reduction', 'matmul'); shows results as they come.
+    """Check, time and rank the kernel in `file` on a ladder ('reduction', 'transpose'); shows results as they come.
 
     Raises RungError (no such ladder, no @rung line, an option that the ladder does not know, a file that is not UTF-8, a
     kernel that does not take the contest's input), FileNotFoundError, KernelCompileError, CheckError (a wrong result, naming
@@ -90,16 +90,15 @@ def launch_once(ladder_name: str, file: str) -> None:
 
 
 def _readers_rung(ladder_name: str, file: str) -> Rung:
-    """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
+    """The rung in a reader's file, which may include what the ladder's own files include (`edges.cuh`)."""
     path, ladder = Path(file), load_ladder(ladder_name)
-    part = folder_of(ladder.part)
     if path.suffix != ".cu":
         raise RungError(_say("no cuda file", file=file))
     if path.is_file():
         _text(path)
-    rung = replace(read_rung(path.resolve()), beside=str(part))
+    rung = replace(read_rung(path.resolve()), beside=str(ladder.where))
     _check_options(file, rung, ladder.name)
-    _check_requires(file, rung, part)
+    _check_requires(file, rung, ladder.where)
     return rung
 
 
@@ -120,6 +119,9 @@ OPTIONS = {
     "reduction": ("block", "blocks", "per_thread", "vectors", "grid", "launches", "launch"),
     "gemm": ("block", "tile", "launch", "shared"),
     "tensor": ("block", "tile", "stage", "box_a", "cluster", "boxes", "multiples", "launch"),
+    "transpose": ("block", "tile", "shared", "align", "group"),
+    "sort": ("block", "per_thread", "shared"),
+    "scan": ("block", "per_thread", "vectors", "launches"),
 }
 _OF_EVERY_RUNG = ("requires",)  # read from a line of its own
 
@@ -150,7 +152,7 @@ _NEEDS = {
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
-def _check_requires(file: str, rung: Rung, part: Path) -> None:
+def _check_requires(file: str, rung: Rung, beside: Path) -> None:
     """Raise RungError for a file that says nothing of the GPU it needs, but uses what only newer ones have.
 
     Without that line it would be compiled for this GPU in general, and what fails then is PTX that the reader never wrote.
@@ -163,7 +165,7 @@ def _check_requires(file: str, rung: Rung, part: Path) -> None:
         text += found
         for name in _INCLUDE.findall(found):
             header = next(
-                (one / name for one in (source.parent, part) if (one / name).is_file()), None
+                (one / name for one in (source.parent, beside) if (one / name).is_file()), None
             )
             if header and header not in todo:
                 todo.append(header)

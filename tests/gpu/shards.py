@@ -54,6 +54,7 @@ SHARDS = {
         *("test_managed.py", "test_memory_*.py", "test_moving.py", "test_pinned_memory.py"),
         *("test_sharing.py", "test_streams.py"),
     ),
+    "primitives": ("test_primitives_*.py",),
     "tensor": ("test_tensor_*.py",),
 }
 # What starts processes of its own imports nothing into that of the tests.

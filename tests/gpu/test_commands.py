@@ -134,11 +134,29 @@ extern "C" __global__ void mine(const __nv_bfloat16 *A, const __nv_bfloat16 *B, 
   C[(size_t)y * n + x] = __float2bfloat16_rn(sum);
 }
 """
+
+
+def on_the_page(name):
+    """The kernel that a chapter shows to try."""
+    page = (ROOT / f"docs/en/primitives/{name}.md").read_text(encoding="utf-8")
+    text = re.search(r"^ {4}```cuda\n( {4}// @rung .*?)^ {4}```$", page, re.MULTILINE | re.DOTALL)[
+        1
+    ]
+    return (
+        re.sub(r"^ {4}", "", text, flags=re.MULTILINE)
+        .replace("my_scatter", "mine")
+        .replace(f"my_{name}", "mine")
+    )
+
+
 # The same kernel with one fault: a bound that is missing or off, where only ragged sizes show it.
 FILES = {
     "matmul": (MATMUL, ("if (x >= n || y >= m) return;", "if (x > n || y > m) return;")),
     "gemm": (GEMM, ("beta == 0.0f ? 0.0f : beta * C[at]", "0.0f")),
     "tensor": (TENSOR, ("float sum = 0.0f;", "float sum = k ? 0.0f : 1.0f;")),
+    "transpose": (on_the_page("transpose"), ("row < rows && column", "row < rows - 1 && column")),
+    "scan": (on_the_page("scan"), ("t == BLOCK - 1", "t == BLOCK - 2")),
+    "sort": (on_the_page("sort"), ("i < t; ++i", "i < t; i += 2")),
     "reduction": (MINE, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
 }
 
@@ -182,6 +200,46 @@ def test_try_says_what_a_kernel_does_not_claim(tmp_path):
     (tmp_path / "mine.cu").write_text(text.replace("tile=", "multiples=1x8x64 tile="))
     out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", "tensor", "mine.cu"))
     assert "not checked: mine takes only multiples of 64 for k, not 1 x 8 x 8" in out
+
+
+@pytest.mark.parametrize(
+    ("ladder", "name", "line"),
+    [
+        ("transpose", "transpose/tiled", "kernel=transpose_swizzled<float> block=32x32 tile=32x32"),
+        ("transpose", "transpose/several", "kernel=transpose_several<float,32,32,256> block=256 tile=32x32 group=1"),
+        ("scan", "scan/tree", "kernel=scan_tree block=256 per_thread=2"),
+        ("scan", "scan/one_pass", "kernel=scan_look_back block=256 vectors=8 launches=one"),
+    ],
+)  # fmt: skip
+def test_try_takes_a_kernel_of_a_chapter_with_a_line(tmp_path, ladder, name, line):
+    text = (paths.examples_dir() / f"primitives/{name}.cu").read_text()
+    (tmp_path / "mine.cu").write_text(f"// @rung {line}\n{text}")
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", ladder, "mine.cu"))
+    assert re.search(r"^mine: rank", out, re.MULTILINE) and "not checked" not in out
+
+
+def test_try_says_which_rows_a_kernel_does_not_claim(tmp_path):
+    text = (paths.examples_dir() / "primitives/transpose/vectors.cu").read_text()
+    line = "kernel=transpose_vectors<float,64,64,256,0> block=256 tile=64x64 shared=16384 align=16 group=all"
+    (tmp_path / "mine.cu").write_text(f"// @rung {line}\n{text}")
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", "transpose", "mine.cu"))
+    assert (
+        "not checked: mine takes only rows that begin at multiples of 16 bytes, not 24 bytes apart"
+        in out
+    )
+    # Where this is not said, such rows are checked.
+    (tmp_path / "mine.cu").write_text(f"// @rung {line.replace('align=16 ', '')}\n{text}")
+    done = type_in(tmp_path, "python", "-m", "cudatut", "try", "transpose", "mine.cu")
+    assert done.returncode and "benchmark" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["transpose", "scan", "sort"])
+def test_every_rung_of_a_chapter_solves_what_a_reader_has_to(name):
+    found = ct.load_ladder(name)
+    for rung in found.names:
+        for instance in [*found.trials, *found.more_trials]:
+            if not found.refuses(found[rung], **instance):
+                found.check(rung, [instance])
 
 
 def test_a_compile_error_is_told_without_a_traceback(tmp_path):

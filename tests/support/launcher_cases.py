@@ -44,7 +44,7 @@ class Call:
 @dataclass(frozen=True)
 class Case:
     """launcher: as `place` says. launch: takes the arrays by name. kernels: launches of a good call, at least. empty: with
-    no rows; None: then it refuses. over: pairs of arrays, of which the first may be the second, the same elements. apart:
+    no rows; None: then it refuses. most: rows; it refuses more. over: pairs of arrays, of which the first may be the second, the same elements. apart:
     pairs of arrays whose rows lie equally far apart.
     """
 
@@ -55,6 +55,7 @@ class Case:
     empty: int | None = 0
     over: frozenset = field(default_factory=frozenset)
     apart: tuple[tuple[str, str], ...] = ()
+    most: int = (1 << 31) - 1
 
     @property
     def module(self) -> str:

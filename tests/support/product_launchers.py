@@ -184,6 +184,8 @@ def cases(n: int) -> dict[str, Case]:
 NOT_OF_OTHERS = {
     "tensor.grouped.routing.random_matrix": "makes the array that it fills",
     "tensor.cutlass.gemm.multiply": "is compiled by CuTe DSL; `prepare` beside it says what it takes",
+    "primitives.random.launch.pi": "has arrays of its own",
+    "primitives.random.launch.price_launcher": "has arrays of its own",
     "measure.l2.read_rate": "measures memory of its own",
     **dict.fromkeys(
         (

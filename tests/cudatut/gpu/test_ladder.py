@@ -111,7 +111,9 @@ def test_the_ladder_of_products_has_a_name_and_trials():
     assert any(not trial.get("integers") for trial in matmuls.trials)
 
 
-@pytest.mark.parametrize("name", ["matmul", "reduction", "gemm", "tensor"])
+@pytest.mark.parametrize(
+    "name", ["matmul", "reduction", "gemm", "tensor", "transpose", "scan", "sort"]
+)
 def test_every_ladder_has_trials_and_a_contest(name):
     found = ladder.load_ladder(name)
     assert len(found.trials) >= 5 and found.contest
@@ -151,10 +153,14 @@ def test_an_option_that_the_ladder_does_not_know_is_refused(tmp_path, name, line
 
 
 def test_the_options_are_those_that_the_ladders_read_and_the_page_describes():
-    parts = [path.parent.name for path in paths.examples_dir().glob("*/ladder*")]
-    ladders = {part: ladder.folder_of(part) / "ladder.py" for part in parts}
+    files = sorted(paths.examples_dir().glob("*/*/ladder.py"))
+    folders = [path.parent for path in files]
+    ladders = {
+        (own if own.name != "ladder" else own.parent).name: own / "ladder.py" for own in folders
+    }
     assert {ladder.load_ladder(part).name for part in ladders} == set(trial.OPTIONS)
-    reads = r"""(?:\.numbers?\(|options\.get\(\s*|_(?:pair|extents)\(\s*rung, )"(\w+)"|"(\w+)" in (?:rung\.)?option"""
+    assert [ladder.load_ladder(part).where / "ladder.py" for part in ladders] == files
+    reads = r"""(?:\.(?:numbers?|pair|choice)\(|options\.get\(\s*|_(?:pair|extents)\(\s*rung, )"(\w+)"|"(\w+)" in (?:rung\.)?option"""
     for part, path in ladders.items():
         found, known = ladder.load_ladder(part), set(trial.OPTIONS[ladder.load_ladder(part).name])
         read = {a or b for a, b in re.findall(reads, path.read_text(encoding="utf-8"))}

@@ -8,6 +8,7 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
+#define __noinline__
 #define __restrict__
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -40,6 +41,14 @@ template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   return machine::from_lane(value, machine::lane() ^ mask);
 }
+// Any four of the eight bytes of two words, a digit of the selector for each.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long both = (unsigned long long)y << 32 | x;
+  unsigned found = 0;
+  for (int i = 0; i < 4; ++i)
+    found |= (unsigned)(both >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+  return found;
+}
 template <class T>
 T __shfl_up_sync(unsigned, T value, int by) {
   return machine::from_lane(value, max(machine::lane() - by, 0));
@@ -69,7 +78,7 @@ void __stcg(T* to, T x) {
   *to = x;
 }
 template <class T>
-T atomicAdd(T* at, int value) {
+T atomicAdd(T* at, long long value) {
   return std::exchange(*at, *at + value);
 }
 inline unsigned atomicInc(unsigned* at, unsigned most) {
@@ -182,4 +191,49 @@ CUtensorMap map_of(const std::vector<T>& matrix, int rows, int columns,
           {columns, rows},
           {int(128 / sizeof(T)), box_rows},
           {1, columns}};
+}
+
+// Votes: each lane says a word, and then reads those of all.
+namespace machine {
+inline void say_word(uint64_t word) {
+  exchanged[warp()][lane()] = word;
+  meet_warp();
+}
+}  // namespace machine
+inline unsigned __ballot_sync(unsigned, bool one) {
+  machine::say_word(one);
+  unsigned ones = 0;
+  for (int i = 0; i < 32; ++i)
+    ones |= (unsigned)machine::exchanged[machine::warp()][i] << i;
+  machine::meet_warp();
+  return ones;
+}
+inline unsigned __match_any_sync(unsigned, unsigned word) {
+  machine::say_word(word);
+  unsigned same = 0;
+  for (int i = 0; i < 32; ++i)
+    same |= unsigned(machine::exchanged[machine::warp()][i] == word) << i;
+  machine::meet_warp();
+  return same;
+}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+inline int __ffs(unsigned x) { return __builtin_ffs(x); }
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+// A barrier that tells whether `value` is true for any thread of the block.
+inline bool any_of_block[64];
+inline bool __syncthreads_or(bool value) {
+  bool& any = any_of_block[machine::self->block];
+  __syncthreads();
+  if (machine::self->index == 0) any = false;
+  __syncthreads();
+  if (value) any = true;
+  __syncthreads();
+  const bool found = any;
+  __syncthreads();
+  return found;
 }

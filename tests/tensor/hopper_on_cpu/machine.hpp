@@ -72,7 +72,7 @@ inline Meeting of_warp[MOST_BLOCKS * MOST_WARPS],
     of_warpgroup[MOST_BLOCKS * MOST_WARPS / 4], of_block[MOST_BLOCKS],
     of_cluster;
 inline Meeting named[MOST_BLOCKS][16];
-inline uint32_t exchanged[MOST_BLOCKS * MOST_WARPS][32];
+inline uint64_t exchanged[MOST_BLOCKS * MOST_WARPS][32];
 // Dynamic shared memory of each block, and its variables behind it.
 constexpr int DYNAMIC = 240 << 10, SHARED = 256 << 10;
 alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][SHARED];
@@ -115,10 +115,10 @@ inline void meet_warpgroup() {
 
 template <class T>
 T from_lane(T value, int other) {
-  static_assert(sizeof(T) == 4);
-  std::memcpy(&exchanged[warp()][lane()], &value, 4);
+  static_assert(sizeof(T) <= 8);
+  std::memcpy(&exchanged[warp()][lane()], &value, sizeof(T));
   meet_warp();
-  std::memcpy(&value, &exchanged[warp()][other], 4);
+  std::memcpy(&value, &exchanged[warp()][other], sizeof(T));
   meet_warp();
   return value;
 }

@@ -1,0 +1,163 @@
+"""examples/primitives/scan without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses; the drawn tree."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut.book.primitives.scan import scans
+from cudatut.book.primitives.scan.scans import SHAPES, Scan, Shape, fastest, words_of_state
+
+SMS = 4
+
+
+class Kernel:
+    """As ct.Kernel, but compiles nothing; an SM holds `held` blocks of it."""
+
+    held = 2
+
+    def __init__(self, source, name, defines=None):
+        self.source, self.name, self.defines = source, name, defines
+        self.launches = []
+
+    def resources(self, block, shared=0):
+        return SimpleNamespace(blocks_per_sm=self.held)
+
+    def __call__(self, *arguments, **how):
+        self.launches.append((arguments, how))
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    gpu = SimpleNamespace(sm_count=SMS, compute_capability=(9, 0))
+    monkeypatch.setattr(ct, "Kernel", Kernel)
+    monkeypatch.setattr(ct, "device", lambda: gpu)
+    monkeypatch.setattr(ct, "to_device", np.asarray)
+    monkeypatch.setattr(ct, "empty", np.empty)
+    return gpu
+
+
+@pytest.mark.parametrize(
+    "kind, n, dtype, what",
+    [
+        ("sorted", 10, "float32", "none of"),
+        ("look_back", 10, "float16", "none of"),
+        ("look_back", -1, "float32", "from 0"),
+        ("look_back", 1 << 40, "float32", "from 0"),
+        ("cluster", 8 * 4096 + 1, "float32", "at most 32768"),
+        ("at_once", 8 * 4096 + 1, "float32", "at most 32768"),
+    ],
+)
+def test_what_no_kernel_can_do_is_refused(kind, n, dtype, what):
+    with pytest.raises(ValueError, match=what):
+        Scan(kind, n, dtype)
+
+
+@pytest.mark.parametrize("n", [0, 1, 8191, 8192, 8193, 1_000_000])
+@pytest.mark.parametrize("kind", ["look_back", "in_order"])
+def test_a_block_and_a_word_for_each_tile(kind, n):
+    run = Scan(kind, n)
+    assert run.grid == max(1, -(-n // 8192))
+    assert len(run.state) >= 16 + run.grid
+    assert len(Scan(kind, n, "int64").state) >= 16 + 2 * Scan(kind, n, "int64").grid
+
+
+def test_blocks_that_stay_are_those_that_the_gpu_holds():
+    for kind in ("bulk", "ahead"):
+        tile = SHAPES[kind].tile("float32")
+        assert (Scan(kind, tile + 1).grid, Scan(kind, 1_000_000).grid) == (2, 2 * SMS)
+
+
+def launched(run, *arrays):
+    run._launch([1 << 20] * (2 + len(arrays)), None)
+    return run.kernel.launches[-1]
+
+
+def test_one_that_runs_ahead_has_a_row_of_threads_for_each_team_and_one_more():
+    for teams in (1, 2):
+        shape = Shape(buffers=3, more=(("TEAMS", teams),))
+        arguments, how = launched(Scan("ahead", 1_000_000, shape=shape))
+        assert how["block"] == (256, teams + 1)
+        assert how["shared"] == 3 * 32_768
+        assert arguments[-1] == 123  # tiles
+        assert arguments[2] == 1_000_000
+
+
+def test_sums_of_eight_bytes_have_fewer_blocks_on_an_sm():
+    for dtype, resident in (("float32", 4), ("int64", 3)):
+        assert Scan("look_back", 10, dtype).kernel.defines["RESIDENT"] == resident
+
+
+def test_the_groups_words_lie_behind_those_of_the_tiles():
+    shape = Shape(copies=3)
+    assert words_of_state(shape, 256, 4) == 16 + 256 + 3 * 16
+    assert words_of_state(shape, 257, 4) == 16 + 272 + 2 * 3 * 16
+    assert words_of_state(shape, 256, 8) == 16 + 512 + 3 * 16
+
+
+def test_the_fastest_is_at_once_for_few_elements_and_else_by_gpu_and_length(no_gpu):
+    tile = SHAPES["at_once"].tile("float32")
+    lengths = (SMS * tile, SMS * tile + 1, 1 << 21, (1 << 21) + 1, 1 << 28)
+    kinds = ["at_once", "bulk", "bulk", "ahead", "ahead"]
+    assert [fastest(n).kind for n in lengths] == kinds
+    assert fastest(1 << 28, "int64").kernel.defines["BULK_STORES"] == 1
+    no_gpu.compute_capability = (8, 0)
+    assert fastest(2 * SMS * tile).kind == "at_once"  # as many as it holds
+    assert fastest(2 * SMS * tile + 1).kind == fastest(1 << 28).kind == "in_order"
+
+
+class Array:
+    """An array of the GPU, of which only address, type and shape are looked at."""
+
+    def __init__(self, n, dtype="float32", address=1 << 20):
+        self.shape, self.dtype = (n,), np.dtype(dtype)
+        self.__cuda_array_interface__ = {
+            "shape": (n,),
+            "typestr": self.dtype.str,
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+@pytest.mark.parametrize(
+    "x, out, error",
+    [
+        (Array(100, "int32"), Array(100, address=1 << 30), TypeError),
+        (Array(99), Array(100, address=1 << 30), ValueError),
+        (Array(100, address=4 + (1 << 20)), Array(100, address=1 << 30), ValueError),
+        (Array(100), Array(100, address=(1 << 20) + 16), ValueError),
+        (np.zeros(100, "float32"), Array(100, address=1 << 30), TypeError),
+    ],
+    ids=["another type", "too short", "begins between vectors", "shared memory", "on the host"],
+)
+def test_arrays_that_do_not_fit_are_refused(x, out, error):
+    with pytest.raises(error):
+        Scan("look_back", 100)(x, out)
+
+
+def test_vectors_of_one_element_take_any_beginning():
+    run = Scan("look_back", 100, shape=Shape(width=4))
+    run(Array(100, address=4 + (1 << 20)), Array(100, address=1 << 30))
+    assert len(run.kernel.launches) == 1
+
+
+def test_an_empty_array_launches_nothing():
+    run = Scan("look_back", 0)
+    run(Array(0), Array(0, address=1 << 30))
+    assert not run.kernel.launches
+
+
+def test_the_drawn_tree_is_the_exclusive_scan(monkeypatch):
+    monkeypatch.syspath_prepend(str(ct.paths.examples_dir().parent / "docs"))
+    sys.modules.pop("figures.primitives.scan", None)
+    from figures.primitives import scan
+
+    values = (5, -2, 7, 1, 0, 3, 9, -4)
+    _, down = scan.levels(values)
+    assert down[-1] == scan.scanned(values)[1] == [0, *np.cumsum(values)[:-1].tolist()]
+
+
+def test_kinds_and_shapes_are_of_the_same_scans():
+    assert set(scans.SHAPES) == set(scans.KINDS)

@@ -1,0 +1,80 @@
+"""What the sorts and top-k of examples/primitives refuse, and plan, before any launch."""
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep
+from cudatut.book.primitives.topk.topk import TopK, power_of_two
+
+
+@pytest.mark.parametrize("way", [Direct, Passes, Sweep, OneTile])
+def test_types_of_keys(way):
+    for dtype in TYPES:
+        assert way(dtype).passes == np.dtype(dtype).itemsize
+    for other in ("int16", "uint8", "complex64", "bool"):
+        with pytest.raises(TypeError, match=f"sort: keys of {other}"):
+            way(other)
+
+
+def test_plans():
+    assert Sweep("uint32").defines["KIND"] == 0
+    assert Sweep("int64").defines["KIND"] == 1
+    assert Sweep("float64", pairs=True).defines["PAIRS"] == 1
+    assert Sweep("uint32", plan={"THREADS": 512}).threads == 512
+    for dtype in TYPES:
+        for pairs in (False, True):
+            sort = Sweep(dtype, pairs)
+            # Two blocks fit on an SM with 164 KB, and one on any.
+            assert sort.shared() <= 82_000
+            assert sort.tile >= 4096
+
+
+def test_shared_memory_of_a_tile():
+    sort = Sweep("uint32", plan={"THREADS": 256, "ITEMS": 4})
+    assert sort.shared() == 4 * 1024 + 4 * 256 + 4 * 256 * 8
+    assert sort.shared(match=3) == 4 * 1024 + 4 * 256 + 4 * 256
+    assert sort.shared(staged=False) == 4 * 256 + 4 * 256 * 8
+
+
+def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
+    assert Sweep("uint32").any_order(0) and Sweep("int64").any_order(0)
+    assert not any(Sweep("uint32").any_order(step) for step in (1, 2, 3))
+    assert not Sweep("float32").any_order(0)
+    assert not Sweep("uint32", pairs=True).any_order(0)
+    assert not Sweep("uint32", plan={"FIRST_ANY": 0}).any_order(0)
+
+
+def test_top_k_refuses():
+    for rows, n, k in ((0, 5, 1), (1, 5, 0), (1, 5, 6), (1, 1 << 31, 5)):
+        with pytest.raises(ValueError, match="top-k"):
+            TopK(rows, n, k, BLOCKS=1)
+    with pytest.raises(ValueError, match="too large for this plan"):
+        TopK(1, 1 << 20, 1900, BLOCKS=1)
+    with pytest.raises(ValueError, match="too large for this plan"):
+        TopK(1, 1 << 20, 1000, BLOCKS=8)
+    with pytest.raises(ValueError, match="a warp keeps 32"):
+        TopK(1, 100, 33, "lanes")
+    assert [power_of_two(k) for k in (1, 2, 3, 50, 64, 65)] == [1, 2, 4, 64, 64, 128]
+
+
+def test_keys_whose_order_is_known(monkeypatch):
+    """data.py knows the order of repeated keys, equal ones as they stood."""
+    driver = ModuleType("pycuda.driver")
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setattr(sys.modules["pycuda"], "driver", driver, raising=False)
+    name = "cudatut.book.primitives.sort.data"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    from importlib import import_module
+
+    keys = import_module(name).Keys.__new__(import_module(name).Keys)
+    for most in (3, 100, 1 << 32):
+        keys.host = np.random.default_rng(most).integers(0, most, 500, dtype="uint32")
+        keys.period, keys.times = 500, 4
+        whole = np.tile(keys.host, 4)
+        assert (keys.order() == np.sort(whole)).all()
+        assert (keys.where() == np.argsort(whole, kind="stable")).all()
+    monkeypatch.delitem(sys.modules, name, raising=False)
