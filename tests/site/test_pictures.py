@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from cudatut import image_files, recording
+from cudatut import image_files, overlays, recording
 from cudatut.results import MIME
 from cudatut.site import labels, locale, pictures, state, weight
 from cudatut.site.render import results_html
@@ -100,6 +100,7 @@ def test_pages_beside_their_files(project, monkeypatch):
     monkeypatch.setattr(recording, "require_good", lambda name: own)
     monkeypatch.setattr(recording, "on_other_gpus", lambda name: [])
     monkeypatch.setattr(labels, "problems", lambda lang, records: [])
+    monkeypatch.setattr(overlays, "chinese", lambda text, file: text)
     monkeypatch.setattr("cudatut.site.render.localized", lambda result, lang: result)
     for lang in ("en", "zh"):
         project.body("```example\nstart/add#seen\n```\n", lang)
