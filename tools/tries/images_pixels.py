@@ -44,8 +44,8 @@ for height, width in [(1080, 1920), (4320, 7680)]:
         import cupy
 
         a, b = cupy.asarray(x), cupy.empty(x.shape, cupy.uint8)
-        runs["CuPy copy"] = lambda: cupy.copyto(b, a)
-        runs["CuPy [..., ::-1]"] = lambda: cupy.copyto(b, a[:, :, ::-1])
+        runs["CuPy copy"] = lambda a=a, b=b: cupy.copyto(b, a)
+        runs["CuPy [..., ::-1]"] = lambda a=a, b=b: cupy.copyto(b, a[:, :, ::-1])
     except ImportError as error:
         print(error)
     ct.bench(runs, bytes=2 * image.nbytes, name=f"{height} x {width}")
