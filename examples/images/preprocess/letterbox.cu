@@ -20,7 +20,7 @@
 #define WORDS 1  // 1: six bytes of two neighbors as three words, 0: as bytes
 #endif
 #ifndef BY_BITS
-#define BY_BITS 0  // 1: a byte becomes a number by its bits, 0: by a conversion
+#define BY_BITS 1  // 1: a byte becomes a number by its bits, 0: by a conversion
 #endif
 #ifndef SWAP
 #define SWAP 1  // 1: the first channel is written last, 0: first
@@ -236,7 +236,9 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
   const unsigned bytes = image.width * 3u;  // of a row
   const unsigned start = image.first & 3;
   const unsigned char* const from = pixels + (image.first - start);
+#if WORDS
   const unsigned* const words = reinterpret_cast<const unsigned*>(from);
+#endif
   // All loads are asked for, and no branch parts them: a pixel of the border
   // reads the nearest one of the image.
 #pragma unroll
