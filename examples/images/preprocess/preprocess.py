@@ -114,11 +114,10 @@ def letterbox(
     if way == "rows":
         across, down = ACROSS * plan["PIXELS"], DOWN * plan["ROWS"]
     grid = (ct.cdiv(width, across), ct.cdiv(height, down), n)
-    table_at = table.__cuda_array_interface__["data"][0]
 
     def run(stream=None):
         one(
-            pixels.address, np.uint64(table_at), scale, height, width,
+            pixels.address, table, scale, height, width,
             o.address, grid=grid, block=(ACROSS, DOWN), stream=stream,
         )  # fmt: skip
 
