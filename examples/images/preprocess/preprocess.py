@@ -100,7 +100,7 @@ def letterbox(
     )
     n = len(batch.shapes)
     shape = (n, None, None, 3) if channels_last else (n, 3, None, None)
-    o = take.write("out", out, "uint16", shape, align=8)
+    o = take.write("out", out, "uint16", shape, align=16)
     height, width = o.shape[1:3] if channels_last else o.shape[2:]
     if not (1 <= height <= DOWN * 65_535 and width >= 1):
         raise ValueError(f"letterbox: an output of {height} x {width}")
