@@ -97,7 +97,7 @@ __device__ __forceinline__ Pair load_bytes(const unsigned char* at,
   return p;
 }
 
-// at: bytes from `words` to the first pixel. Up to 8 bytes behind the second
+// at: bytes from `words` to the first pixel. Up to 6 bytes behind the second
 // are read; what lies behind the image has the weight 0.
 __device__ __forceinline__ Pair load_words(const unsigned* words, unsigned at) {
   const unsigned* const w = words + (at >> 2);
@@ -199,7 +199,7 @@ __device__ __forceinline__ void store(const float (&v)[3][PIXELS], int image,
 // --8<-- [end:store]
 
 // --8<-- [start:rows]
-// pixels: at a multiple of 4 bytes, 8 bytes longer than its images, each of
+// pixels: at a multiple of 4 bytes, 12 bytes longer than its images, each of
 // which has fewer than 2^32 - 4 bytes.
 extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
     letterbox_rows(const unsigned char* __restrict__ pixels,

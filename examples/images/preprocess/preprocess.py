@@ -17,7 +17,7 @@ from cudatut.book.images.preprocess.reference import MEAN, STD, placed
 
 SOURCE = "images/preprocess/letterbox.cu"
 ACROSS, DOWN = 32, 8  # threads of a block, as in the kernel
-BEHIND = 8  # bytes that the kernel may read behind the last image
+BEHIND = 12  # bytes that the kernel may read behind the last image
 MOST_IMAGES, MOST_BYTES = 65_535, (1 << 32) - 4
 IMAGE = np.dtype(
     [("first", "int64")]
