@@ -61,7 +61,7 @@ class Shape(NamedTuple):
             return ValueError(f"{launcher}: {why}: {self}")
 
         extents = self[:5] + self.window + self.stride + self.dilation
-        if min(extents + (self.groups,)) < 1 or min(self.pad) < 0:
+        if min(*extents, self.groups) < 1 or min(self.pad) < 0:
             raise no("extents, strides, dilations must be 1 at least, pads 0")
         if self.channels % self.groups or self.filters % self.groups:
             raise no("groups must divide channels and filters")
@@ -91,8 +91,8 @@ class Shape(NamedTuple):
         ):
             raise no("one image of a group must have less than 2^31 words")
 
-    def struct(self) -> np.void:
-        """The struct Shape of the kernels."""
+    def struct(self) -> bytes:
+        """The struct Shape of the kernels, by value."""
         numbers = (
             self.images, self.groups, self.channels // self.groups, self.height,
             self.width, self.filters // self.groups, *self.window, *self.out,
