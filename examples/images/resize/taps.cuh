@@ -9,6 +9,7 @@
 struct Axis {
   int n, to;    // pixels of the image, of the output
   float scale;  // n / to
+  float part;   // 1 / (2 * to)
 };
 // --8<-- [end:axis]
 
@@ -52,7 +53,7 @@ __device__ __forceinline__ Tap tap(int x, Axis axis) {
   const int lo = divided(at, 2 * axis.to,
                          (int)fmaxf((x + 0.5f) * axis.scale - 0.5f, 0), &rest);
   if (lo >= axis.n - 1) return {axis.n - 1, axis.n - 1, 0.0f};
-  return {lo, lo + 1, (float)rest / (float)(2 * axis.to)};
+  return {lo, lo + 1, rest * axis.part};
 }
 // --8<-- [end:tap]
 
