@@ -30,20 +30,26 @@ __device__ __forceinline__ float number(unsigned low, unsigned high) {
   return (float)(word >> 8 * (which % 4) & 255u);
 }
 
-// The pixel that begins at byte `at` of the image, and the one behind it. What
-// lies behind the image's last pixel counts as 0; its weight is 0.
-__device__ __forceinline__ Pair load(const unsigned char* image, long long at,
-                                     long long bytes) {
-  const long long word = at & ~3LL;
-  if (WORDS && word + 12 <= bytes) {
-    const unsigned* const w = (const unsigned*)(image + word);
-    const unsigned a = w[0], b = w[1], c = w[2];
-    const unsigned by = 8 * (unsigned)at;  // the shift takes its last five bits
-    const unsigned low = __funnelshift_r(a, b, by);
-    const unsigned high = __funnelshift_r(b, c, by);
-    return {{number<0>(low, high), number<1>(low, high), number<2>(low, high),
-             number<3>(low, high), number<4>(low, high), number<5>(low, high)}};
-  }
+// The pixel that begins at byte `at` of the image, and the one behind it. Three
+// words are read from the word that holds the first byte, so that many bytes of
+// the image have to follow; image begins at a multiple of four bytes.
+constexpr int READ = 12;
+
+__device__ __forceinline__ Pair load_words(const unsigned char* image,
+                                           long long at) {
+  const unsigned* const w = (const unsigned*)(image + (at & ~3LL));
+  const unsigned a = w[0], b = w[1], c = w[2];
+  const unsigned by = 8 * (unsigned)at;  // the shift takes its last five bits
+  const unsigned low = __funnelshift_r(a, b, by);
+  const unsigned high = __funnelshift_r(b, c, by);
+  return {{number<0>(low, high), number<1>(low, high), number<2>(low, high),
+           number<3>(low, high), number<4>(low, high), number<5>(low, high)}};
+}
+
+// The same byte by byte. What lies behind the last of the image's bytes counts
+// as 0; its weight is 0.
+__device__ __forceinline__ Pair load_bytes(const unsigned char* image,
+                                           long long at, long long bytes) {
   Pair p;
 #pragma unroll
   for (int i = 0; i < 6; ++i)

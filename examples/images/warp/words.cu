@@ -23,23 +23,22 @@ __global__ void warp_words(unsigned char* __restrict__ out,
   const long long first_column = along(m.a, m.b, m.c, x, y);
   const long long first_row = along(m.d, m.e, m.f, x, y);
   Position column[PIXELS], row[PIXELS];
-  bool all = true;
+  bool all = true;  // READ bytes follow in the row below, too
 #pragma unroll
   for (int p = 0; p < PIXELS; ++p) {
     column[p] = split(first_column + p * m.a);
     row[p] = split(first_row + p * m.d);
     all = all && column[p].whole >= 0 && column[p].whole < width - 1 &&
-          row[p].whole >= 0 && row[p].whole < height - 1;
+          row[p].whole >= 0 && row[p].whole < height - 2;
   }
   unsigned v[PIXELS * 3];
   if (all) {  // four pixels around each position: no border, no branch
-    const long long bytes = 3LL * height * width;
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p) {
       const long long at =
           3 * ((long long)row[p].whole * width + column[p].whole);
-      const Pair up = load(image, at, bytes);
-      const Pair low = load(image, at + 3LL * width, bytes);
+      const Pair up = load_words(image, at);
+      const Pair low = load_words(image, at + 3LL * width);
 #pragma unroll
       for (int c = 0; c < 3; ++c) {
         const float a = mixed(up.at[c], up.at[3 + c], column[p].between);
