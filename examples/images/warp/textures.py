@@ -80,6 +80,7 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def _free(name: str, handle: int) -> None:
+    installed_driver().cuCtxSynchronize()  # a kernel may still read it
     getattr(installed_driver(), name)(u64(handle))
 
 
