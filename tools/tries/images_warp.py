@@ -12,6 +12,8 @@ Predicted, H200, 4320 x 7680 turned (100 MB in, 100 MB out at most; a copy takes
   array            as pitch at 0 degrees, better at 90, where a row of the pitched texture is a line a pixel
 """
 
+# ruff: noqa: B023 - what a loop makes is called at once
+
 import os
 import sys
 import time
@@ -58,7 +60,14 @@ def compile_all():
 
 
 def picture(height, width):
-    return RNG.integers(0, 256, (height, width, 3), np.uint8)
+    return RNG.integers(0, 251, (height, width, 3), np.uint8)
+
+
+def fresh(shape):
+    """An output whose poison no value between those of a picture is."""
+    out = ct.empty(shape, np.uint8)
+    ct.poison(out, 251)
+    return out
 
 
 def judged(name, out, values, near=reference.NEAR):
@@ -102,7 +111,7 @@ def checks():
                     for how, taps in warp.TAPS.items():
 
                         def plain():
-                            out = ct.empty((*to, 3), np.uint8)
+                            out = fresh((*to, 3))
                             warp.warp(x, out, matrix, how, border, 77)()
                             judged(
                                 f"{how} {border} {label}",
@@ -116,12 +125,12 @@ def checks():
                     values = reference.warp(image, matrix, *to, 2, number, 77)
 
                     def words():
-                        out = ct.empty((*to, 3), np.uint8)
+                        out = fresh((*to, 3))
                         warp.warp(x, out, matrix, "linear", border, 77, "words")()
                         judged(f"words {border} {label}", out, values)
 
                     def four():
-                        out = ct.empty((*to, 4), np.uint8)
+                        out = fresh((*to, 4))
                         warp.four(pixels, size[1], out, matrix, border, 77)()
                         got = out.get()
                         ct.check(
@@ -133,7 +142,7 @@ def checks():
                     zero = reference.warp(image, matrix, *to, 2, number, 0)
 
                     def texture(filtered, array):
-                        out = ct.empty((*to, 4), np.uint8)
+                        out = fresh((*to, 4))
                         warp.by_texture(pixels, size[1], out, matrix, filtered, border, array)()
                         # Filtered: both weights are multiples of 1/256, off by 1/512 at most, or 1/256 if cut off: two levels.
                         got, near = out.get(), 2.0 if filtered else reference.NEAR
