@@ -96,7 +96,7 @@ def test_a_letterbox_holds_the_image_and_nothing_is_left_out(shape, centered):
 def test_no_mistake_is_no_mistake_and_each_one_shows():
     image = picture(20, 30)
     right = reference.resize_bilinear(image, 13, 50)
-    assert np.abs(reference.wrong(image, 13, 50, 0) - right).max() < 1e-9
+    assert np.abs(reference.wrong(image, 13, 50, 0) - right).max() < 0.01  # positions in fp32
     for mistake in (reference.CORNER, reference.NEAREST, reference.EXCHANGED):
         assert np.abs(reference.wrong(image, 13, 50, mistake) - right).max() > 20
     beyond = reference.wrong(image, 13, 50, reference.NEAREST)
@@ -112,7 +112,7 @@ def test_a_gradient_tells_a_shift_from_an_exchange():
     moved = reference.wrong(plane, 20, 20, reference.CORNER)
     right = reference.resize_bilinear(plane, 20, 20)
     inner = np.s_[1:-1, 1:-1]
-    assert np.allclose((right - moved)[inner], 2 * (2 - 1) / 2 + 3 * (3 - 1) / 2)
+    assert np.allclose((right - moved)[inner], 2 * (2 - 1) / 2 + 3 * (3 - 1) / 2, atol=1e-3)
 
 
 def test_rounding_takes_either_at_a_half_and_nothing_else():

@@ -21,8 +21,9 @@ extern "C" __global__ void resize_wrong(float* __restrict__ out,
   const int y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= out_width || y >= out_height) return;
   const float half = wrong & CORNER ? 0.0f : 0.5f;
-  const float at_y = (y + half) * ((float)height / out_height) - half;
-  const float at_x = (x + half) * ((float)width / out_width) - half;
+  // Rounded after each step, as NumPy does, so that both see the same pixels.
+  const float at_y = __fmul_rn(y + half, (float)height / out_height) - half;
+  const float at_x = __fmul_rn(x + half, (float)width / out_width) - half;
   const float y1 = wrong & NEAREST ? roundf(at_y) : floorf(at_y);
   const float x1 = wrong & NEAREST ? roundf(at_x) : floorf(at_x);
   const float down = at_y - y1, across = at_x - x1;  // 0 to 1, if by floorf

@@ -74,15 +74,17 @@ def wrong(image, height, width, mistakes):
     """What a bilinear resize with these mistakes writes, not rounded."""
 
     def axis(n, to):
-        half = 0 if mistakes & CORNER else 0.5
-        at = (np.arange(to) + half) * (n / to) - half
+        # In fp32, as in the kernel: with a mistake, a result may jump where a
+        # position is a whole number.
+        half = np.float32(0 if mistakes & CORNER else 0.5)
+        scale = np.float32(n) / np.float32(to)
+        at = (np.arange(to, dtype="float32") + half) * scale - half
         if mistakes & NEAREST:  # halves away from zero, as roundf has it
-            low = np.sign(at) * np.floor(np.abs(at) + 0.5)
+            low = np.sign(at) * np.floor(np.abs(at.astype("float64")) + 0.5)
         else:
             low = np.floor(at)
-        first, second = (low + i for i in (0, 1))
-        keep = [i.clip(0, n - 1).astype(int) for i in (first, second)]
-        return *keep, at - low
+        keep = [(low + i).clip(0, n - 1).astype(int) for i in (0, 1)]
+        return *keep, at.astype("float64") - low
 
     up, low, down = axis(image.shape[0], height)
     left, right, across = axis(image.shape[1], width)
