@@ -111,10 +111,12 @@ struct Convolution : Any {
 
 }  // namespace
 
-// -DTILE=128,128,64,2,1: a library has one instance.
+// A library has one instance: -DPIXELS=128 -DFILTERS=128 -DSTEP=64 -DDOWN=2
+// -DACROSS=1.
 extern "C" int make(const void* x, const void* w, void* y, const int* numbers,
                     void* scratch, size_t* bytes, void** made) {
-  return Convolution<TILE>::make(x, w, y, numbers, scratch, bytes, made);
+  using Chosen = Convolution<PIXELS, FILTERS, STEP, DOWN, ACROSS>;
+  return Chosen::make(x, w, y, numbers, scratch, bytes, made);
 }
 
 extern "C" int run(void* made, void* stream) {

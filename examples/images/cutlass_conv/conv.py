@@ -84,7 +84,7 @@ def build(tile: Tile) -> Path:
         command = [
             nvcc, "-O3", "-std=c++17", "--expt-relaxed-constexpr", "--shared",
             f"-gencode=arch=compute_{ARCH},code=sm_{ARCH}", "-DNDEBUG",
-            "-Xcompiler", "-fPIC", "-DTILE=" + ",".join(map(str, tile)),
+            "-Xcompiler", "-fPIC", *(f"-D{word.upper()}={n}" for word, n in tile._asdict().items()),
             *ct.nvcc_flags(nvcc),
             *(f"-I{one}" for one in folders), "-o", made, source,
         ]  # fmt: skip
@@ -130,12 +130,8 @@ class Made:
             batch, high, wide, channels, filters,
             *window, *stride, *pad, *dilation,
         )  # fmt: skip
-        self.made, self.kept, size = (
-            ctypes.c_void_p(),
-            (x, w, y),
-            ctypes.c_size_t(),
-        )
-        self.library = library(tile)
+        self.library, self.kept = library(tile), (x, w, y)
+        self.made, size = ctypes.c_void_p(), ctypes.c_size_t()
         places = [ctypes.c_void_p(int(one.address)) for one in (x, w, y)]
 
         def ask(scratch: Any) -> None:
