@@ -6,6 +6,7 @@
 // be run many times. The functions return 0, or 1 + CUTLASS's Status.
 #include <new>
 
+// The headers of convolutions use it and do not include it.
 #include "cute/tensor.hpp"
 #include "cutlass/conv/collective/collective_builder.hpp"
 #include "cutlass/conv/device/conv_universal_adapter.hpp"

@@ -68,7 +68,8 @@ def headers() -> list[Path]:
 
 def build(tile: Tile) -> Path:
     """Compiles the library of a tile where it is not kept: some 20 s. Any
-    thread may, and no GPU is needed. Raises ct.ToolMissing, ct.KernelCompileError."""
+    thread may, and no GPU is needed. Raises ct.ToolMissing,
+    ct.KernelCompileError."""
     source = ct.paths.examples_dir() / SOURCE
     folders, nvcc = headers(), ct.find_nvcc()
     text = source.read_text(encoding="utf-8")
@@ -79,12 +80,13 @@ def build(tile: Tile) -> Path:
     if kept.is_file():
         return kept
     kept.parent.mkdir(parents=True, exist_ok=True)
+    instance = [f"-D{word.upper()}={n}" for word, n in tile._asdict().items()]
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         made = Path(folder) / kept.name
         command = [
             nvcc, "-O3", "-std=c++17", "--expt-relaxed-constexpr", "--shared",
             f"-gencode=arch=compute_{ARCH},code=sm_{ARCH}", "-DNDEBUG",
-            "-Xcompiler", "-fPIC", *(f"-D{word.upper()}={n}" for word, n in tile._asdict().items()),
+            "-Xcompiler", "-fPIC", *instance,
             *ct.nvcc_flags(nvcc),
             *(f"-I{one}" for one in folders), "-o", made, source,
         ]  # fmt: skip
