@@ -4,16 +4,15 @@
 // numbers: images, height, width, channels, filters, window, stride, pad and
 // dilation (down, right each). An instance is made once for its arrays and can
 // be run many times. The functions return 0, or 1 + CUTLASS's Status.
+#include <cutlass/kernel_hardware_info.hpp>  // which the others need
 #include <new>
 
-// The headers of convolutions use it and do not include it.
 #include "cute/tensor.hpp"
 #include "cutlass/conv/collective/collective_builder.hpp"
 #include "cutlass/conv/device/conv_universal_adapter.hpp"
 #include "cutlass/conv/kernel/conv_universal.hpp"
 #include "cutlass/cutlass.h"
 #include "cutlass/epilogue/collective/collective_builder.hpp"
-#include "cutlass/kernel_hardware_info.hpp"
 #include "cutlass/numeric_types.h"
 
 using namespace cute;
