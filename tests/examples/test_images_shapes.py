@@ -142,6 +142,10 @@ def test_a_case_is_a_convolution(case):
         assert max(case.words) <= shapes.MOST
 
 
+def test_every_case_has_a_name_of_its_own():
+    assert len({case.name for case in {*ALL}}) == len({*ALL})
+
+
 def test_the_twenty_are_as_drawn():
     assert shapes.twenty() == shapes.DRAWN
     assert len(set(shapes.DRAWN)) == 20

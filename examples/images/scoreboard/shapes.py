@@ -101,9 +101,11 @@ def named(network: str, name: str, batch: int) -> Case:
     return Case(layer, batch)
 
 
-def fixed(name, batch, channels, size, filters, window, *rest) -> Case:
-    """A case that is of no network."""
-    layer = Layer(name, "", 1, channels, size, filters, window, *rest)
+def fixed(of, batch, channels, size, filters, window, stride, *rest) -> Case:
+    """A case that is of no network: its sizes are its name."""
+    (high, wide), (down, right) = size, window
+    name = f"{channels}x{high}x{wide}, {filters} of {down}x{right}/{stride[0]}"
+    layer = Layer(of, name, 1, channels, size, filters, window, stride, *rest)
     return Case(layer, batch)
 
 
