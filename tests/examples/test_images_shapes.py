@@ -175,6 +175,13 @@ def test_the_scoreboard_has_what_convolutions_can_have():
     assert any(case.batch == 1 for case in ALL)
 
 
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+def test_a_shrunk_case_is_a_convolution(case):
+    few = shapes.shrunk(case, 12)
+    assert few.batch == 1 and min(few.layer.out) >= 1 and few.layer[5:] == case.layer[5:]
+    assert shapes.shrunk(case, 1 << 20, 1 << 20) == case
+
+
 def test_of_cudatutorial_are_seven():
     assert len(shapes.CUDATUTORIAL) == 7
     assert [case.layer.out for case in shapes.CUDATUTORIAL] == [

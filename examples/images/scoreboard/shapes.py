@@ -95,6 +95,19 @@ def more(seed: int) -> list[Case]:
 # --8<-- [end:draw]
 
 
+def shrunk(case: Case, most: int, batch: int = 1) -> Case:
+    """For a tool, under which all is slow: fewer images, of at most `most`
+    pixels a side where the window fits then."""
+    layer = case.layer
+    size = tuple(
+        min(n, max(most, dilation * (w - 1) + 1 - 2 * pad))
+        for n, w, dilation, pad in zip(
+            layer.size, layer.window, layer.dilation, layer.pad
+        )
+    )
+    return Case(layer._replace(size=size), min(case.batch, batch))
+
+
 def named(network: str, name: str, batch: int) -> Case:
     """A case by the name of its layer."""
     (layer,) = (x for x in NETWORKS[network].layers if x.name == name)
