@@ -44,8 +44,10 @@ KNOWN = {
         13, 4224 + dense(25088, 4096) + dense(4096, 4096) + dense(4096), 138_357_544,
         25088 * 4096 + 4096 * 4096 + 4096 * 1000, 15.47,
     ),
-    # Without the auxiliary classifier, which torchvision's 27,161,264 have.
-    "Inception v3": (94, dense(2048), 23_834_568, 2048 * 1000, 5.713),
+    # The auxiliary classifier: two convolutions with normalizations, and its layer. It does not take part in the operations.
+    "Inception v3": (
+        94, dense(2048) + 768 * 128 + 2 * 128 + 128 * 768 * 25 + 2 * 768 + dense(768), 27_161_264, 2048 * 1000, 5.713,
+    ),
     "ResNet-50": (53, dense(2048), 25_557_032, 2048 * 1000, 4.089),
     "ResNeXt-50 32x4d": (53, dense(2048), 25_028_904, 2048 * 1000, 4.23),
     "MobileNetV2": (52, dense(1280), 3_504_872, 1280 * 1000, 0.301),

@@ -67,7 +67,7 @@ def headers() -> list[Path]:
 
 
 def build(tile: Tile) -> Path:
-    """Compiles the library of a tile where it is not kept: some 20 s. Any
+    """Compiles the library of a tile where it is not kept: up to a minute. Any
     thread may, and no GPU is needed. Raises ct.ToolMissing,
     ct.KernelCompileError."""
     source = ct.paths.examples_dir() / SOURCE
