@@ -28,7 +28,7 @@ struct Tile {
 // first product rounded up to a multiple of 4.
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS>
-__global__ void __launch_bounds__(WARPS * 32)
+__global__ void __launch_bounds__(WARPS * 32, 16 / WARPS)
     direct_several(const Shape s, const Tile t,
                    const float* __restrict__ images,
                    const float* __restrict__ weights,
@@ -63,16 +63,20 @@ __global__ void __launch_bounds__(WARPS * 32)
     const int channels = min(t.channels, s.channels - start);
     // --8<-- [start:copy]
     // A thread finds its place once for all channels of the step.
+#pragma unroll 1
     for (int i = threadIdx.x; i < t.high * t.wide; i += THREADS) {
       const int down = i / t.wide, right = i % t.wide;
       const int y = top + down, x = left + right;
       const bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-      for (int c = 0; c < channels; ++c)
-        tile[c * area + down * t.pitch + right] =
-            inside ? from[((start + c) * s.height + y) * s.width + x] : 0.0f;
+      const int offset = inside ? (start * s.height + y) * s.width + x : 0;
+      const float* at = from + offset;
+      float* to = tile + down * t.pitch + right;
+      for (int c = 0; c < channels; ++c, at += s.height * s.width, to += area)
+        *to = inside ? *at : 0.0f;
     }
     // The weights are turned: those of one place lie together.
     const int f = threadIdx.x % FILTERS;
+#pragma unroll 1
     for (int k = threadIdx.x / FILTERS; k < channels * window(s);
          k += THREADS / FILTERS)
       held[k * FILTERS + f] =
@@ -107,16 +111,17 @@ __global__ void __launch_bounds__(WARPS * 32)
     __syncthreads();  // the next step overwrites both
   }
 
+  const int first = filter + warp * F, y = row + ty, x = column + tx;
+  if (x >= s.out_width) return;
+  const long long step = plane(s);
+  float* to =
+      results + (which * s.filters + first) * step + (y * s.out_width + x);
 #pragma unroll
-  for (int j = 0; j < F; ++j) {
-    const int k = filter + warp * F + j;
-    float* const to = results + (which * s.filters + k) * plane(s);
+  for (int j = 0; j < F; ++j, to += step) {
 #pragma unroll
-    for (int i = 0; i < P; ++i) {
-      const int y = row + ty + i, x = column + tx;
-      if (k < s.filters && y < s.out_height && x < s.out_width)
-        to[y * s.out_width + x] = sum[i][j];
-    }
+    for (int i = 0; i < P; ++i)
+      if (first + j < s.filters && y + i < s.out_height)
+        to[i * s.out_width] = sum[i][j];
   }
 }
 // --8<-- [end:kernel]

@@ -48,7 +48,7 @@ __host__ __device__ constexpr int pitch_of(int least, int wide, int down,
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS, int CHANNELS, int ROWS,
           int COLUMNS, int STRIDE>
-__global__ void __launch_bounds__(WARPS * 32)
+__global__ void __launch_bounds__(WARPS * 32, 16 / WARPS)
     direct_window(const Shape s, const int down, const int across,
                   const float* __restrict__ images,
                   const float* __restrict__ weights,
@@ -84,17 +84,19 @@ __global__ void __launch_bounds__(WARPS * 32)
   float sum[P][F] = {};
   for (int start = 0; start < s.channels; start += CHANNELS) {
     // Channels that are missing in the last step count as zeros.
+#pragma unroll 1
     for (int i = threadIdx.x; i < TILE_HIGH * TILE_WIDE; i += THREADS) {
       const int y = top + i / TILE_WIDE, x = left + i % TILE_WIDE;
       const bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
+      const int offset = inside ? (start * s.height + y) * s.width + x : 0;
+      const float* at = from + offset;
 #pragma unroll
-      for (int c = 0; c < CHANNELS; ++c)
+      for (int c = 0; c < CHANNELS; ++c, at += s.height * s.width)
         tile[c][i / TILE_WIDE][i % TILE_WIDE] =
-            inside && start + c < s.channels
-                ? from[((start + c) * s.height + y) * s.width + x]
-                : 0.0f;
+            inside && start + c < s.channels ? *at : 0.0f;
     }
     const int f = threadIdx.x % FILTERS;
+#pragma unroll 1
     for (int k = threadIdx.x / FILTERS; k < CHANNELS * WINDOW;
          k += THREADS / FILTERS)
       (&held[0][0][0][0])[k * FILTERS + f] =
@@ -128,16 +130,17 @@ __global__ void __launch_bounds__(WARPS * 32)
     __syncthreads();  // the next step overwrites both
   }
 
+  const int first = filter + warp * F, y = row + ty, x = column + tx;
+  if (x >= s.out_width) return;
+  const long long step = plane(s);
+  float* to =
+      results + (which * s.filters + first) * step + (y * s.out_width + x);
 #pragma unroll
-  for (int j = 0; j < F; ++j) {
-    const int k = filter + warp * F + j;
-    float* const to = results + (which * s.filters + k) * plane(s);
+  for (int j = 0; j < F; ++j, to += step) {
 #pragma unroll
-    for (int i = 0; i < P; ++i) {
-      const int y = row + ty + i, x = column + tx;
-      if (k < s.filters && y < s.out_height && x < s.out_width)
-        to[y * s.out_width + x] = sum[i][j];
-    }
+    for (int i = 0; i < P; ++i)
+      if (first + j < s.filters && y + i < s.out_height)
+        to[i * s.out_width] = sum[i][j];
   }
 }
 // --8<-- [end:kernel]
