@@ -27,7 +27,8 @@ def test_scipy_agrees_and_turns_the_window_where_it_convolves(shape):
     assert np.array_equal(reference.by_scipy(shape, images, weights), expected)
     turned = reference.by_scipy(shape, images, reference.turn(weights), turned=True)
     assert np.array_equal(turned, expected)
-    if max(shape.window) > 1 and max(shape.out) > 1:
+    # Of a window that is dilated beyond the image, only the word in the middle meets it.
+    if max(shape.window) > 1 and max(shape.out) > 1 and max(shape.dilation) < 4:
         assert not np.array_equal(reference.by_scipy(shape, images, weights, True), expected)
 
 
