@@ -20,7 +20,7 @@ struct Tile {
 };
 
 // A block has WARPS warps, each with F filters, all with the same places: WIDE
-// across and 32 / WIDE * P down. F is 1, 2, 4 or a multiple of 4, and divides
+// across and 32 / WIDE * P down. F divides
 // 32.
 //
 // Grid: one block for each tile and each WARPS * F filters of a group. Dynamic
@@ -28,7 +28,7 @@ struct Tile {
 // first product rounded up to a multiple of 4.
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS>
-__global__ void __launch_bounds__(WARPS * 32, 16 / WARPS)
+__global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
     direct_several(const Shape s, const Tile t,
                    const float* __restrict__ images,
                    const float* __restrict__ weights,

@@ -14,6 +14,7 @@
 // @instance direct_window<7,8,8,4,4,5,5,1>
 // @instance direct_window<7,8,8,4,3,7,7,2>
 // @instance direct_window<8,1,8,1,1,3,3,1>
+// @instance direct_window<7,16,8,2,8,3,3,1>
 #include "images/direct/shape.cuh"
 
 // How many lanes of a warp meet in the bank that most of them meet in, if rows
@@ -48,7 +49,7 @@ __host__ __device__ constexpr int pitch_of(int least, int wide, int down,
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS, int CHANNELS, int ROWS,
           int COLUMNS, int STRIDE>
-__global__ void __launch_bounds__(WARPS * 32, 16 / WARPS)
+__global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
     direct_window(const Shape s, const int down, const int across,
                   const float* __restrict__ images,
                   const float* __restrict__ weights,
