@@ -20,8 +20,7 @@ struct Tile {
 };
 
 // A block has WARPS warps, each with F filters, all with the same places: WIDE
-// across and 32 / WIDE * P down. F divides
-// 32.
+// across and 32 / WIDE * P down. F divides 32.
 //
 // Grid: one block for each tile and each WARPS * F filters of a group. Dynamic
 // shared memory: channels * (high * pitch + window * WARPS * F) words, the
