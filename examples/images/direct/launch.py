@@ -124,8 +124,8 @@ def naive(shape: Shape, images, weights, results, threads: int = 256):
 def constant(shape: Shape, images, weights, results, threads: int = 256):
     """The weights in constant memory, as many filters as fit at a time.
 
-    All launches share that memory: those of different streams must not overlap.
-    Raises ValueError where one filter does not fit.
+    That memory is this launcher's own: its launches on two streams must not
+    overlap. Raises ValueError where one filter does not fit.
     """
     x, w, y = taken = _taken("constant", shape, images, weights, results)
     depth = shape.product[2]

@@ -146,6 +146,8 @@ def convolve(
     TypeError.
     """
     shape.check("convolve")
+    if at_once is not None and at_once < 1:
+        raise ValueError(f"convolve: {at_once} images at once")
     take = ct.operands("convolve")
     group = shape.channels // shape.groups
     high, wide = shape.out
@@ -209,18 +211,17 @@ def convolve(
             start = int(y.address) + 4 * first * shape.filters * high * wide
             move = _moved(some, product, pitch, start)
             steps.append(partial(move, stream))
-    # --8<-- [end:convolve]
 
     def run() -> None:
-        for step in steps:
-            if hasattr(step, "config") or hasattr(step, "kernel"):
-                step()  # a product has its stream
-            else:
-                step(stream)
+        for call in steps:
+            call()
 
     run.operands, run.matrix, run.product = (x, w, y), matrix, product
     run.memory, run.at_once = memory(shape, at_once), at_once
     return run
+
+
+# --8<-- [end:convolve]
 
 
 def _moved(shape: Shape, product: Any, pitch: int, address: int) -> Callable:
