@@ -1,42 +1,20 @@
 """examples/primitives/scan without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses; the drawn tree."""
 
 import sys
-from types import SimpleNamespace
 
+import compiles_nothing
 import numpy as np
 import pytest
+from compiles_nothing import SMS
 
 import cudatut as ct
 from cudatut.book.primitives.scan import scans
 from cudatut.book.primitives.scan.scans import SHAPES, Scan, Shape, fastest, words_of_state
 
-SMS = 4
-
-
-class Kernel:
-    """As ct.Kernel, but compiles nothing; an SM holds `held` blocks of it."""
-
-    held = 2
-
-    def __init__(self, source, name, defines=None):
-        self.source, self.name, self.defines = source, name, defines
-        self.launches = []
-
-    def resources(self, block, shared=0):
-        return SimpleNamespace(blocks_per_sm=self.held)
-
-    def __call__(self, *arguments, **how):
-        self.launches.append((arguments, how))
-
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
-    gpu = SimpleNamespace(sm_count=SMS, compute_capability=(9, 0))
-    monkeypatch.setattr(ct, "Kernel", Kernel)
-    monkeypatch.setattr(ct, "device", lambda: gpu)
-    monkeypatch.setattr(ct, "to_device", np.asarray)
-    monkeypatch.setattr(ct, "empty", np.empty)
-    return gpu
+    return compiles_nothing.stands_in(monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import sys
 from types import ModuleType
 
+import compiles_nothing
 import numpy as np
 import pytest
 
-from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep
+from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep, fastest
 from cudatut.book.primitives.topk.topk import TopK, power_of_two
 
 
@@ -45,6 +46,31 @@ def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
     assert not Sweep("float32").any_order(0)
     assert not Sweep("uint32", pairs=True).any_order(0)
     assert not Sweep("uint32", plan={"FIRST_ANY": 0}).any_order(0)
+
+
+def test_one_block_takes_as_many_keys_as_its_memory_holds(monkeypatch):
+    """Keys and values of a tile, and 256 counters for each of 8 warps."""
+    gpu = compiles_nothing.stands_in(monkeypatch)
+    for optin in (26_112, 64 * 1024, 227 * 1024):  # the first is just too little for 16 keys
+        gpu.shared_per_block_optin = optin
+        for dtype in TYPES:
+            for pairs in (False, True):
+                sort = OneTile(dtype, pairs)
+                for n in (1, min(1025, sort.most), sort.most):
+                    sort._n = n
+                    assert n <= sort.tile <= sort.most
+                    assert sort.shared() + 1024 <= optin  # and what the kernel declares
+    assert OneTile("uint32").most == OneTile("uint32", True).most == 8192
+    gpu.shared_per_block_optin = 64 * 1024
+    assert OneTile("uint32", True).most == 4096
+
+
+def test_few_keys_are_sorted_by_one_block(monkeypatch):
+    compiles_nothing.stands_in(monkeypatch)
+    assert isinstance(fastest(8192), OneTile)
+    assert isinstance(fastest(8193), Sweep)
+    assert fastest(4097, "uint64", pairs=True).pairs
+    assert isinstance(fastest(4097, "uint64"), Sweep)
 
 
 def test_top_k_refuses():
