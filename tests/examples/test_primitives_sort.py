@@ -1,12 +1,14 @@
 """What the sorts and top-k of examples/primitives refuse, and plan, before any launch."""
 
+import itertools
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep
+from cudatut.book.primitives.sort import sort as sorts
+from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep, fastest
 from cudatut.book.primitives.topk.topk import TopK, power_of_two
 
 
@@ -27,8 +29,8 @@ def test_plans():
     for dtype in TYPES:
         for pairs in (False, True):
             sort = Sweep(dtype, pairs)
-            # Two blocks fit on an SM with 164 KB, and one on any.
-            assert sort.shared() <= 82_000
+            # Two blocks fit on an SM with 164 KB, and one on that of sm_75, which has 64 KB; 1 KB is left for variables.
+            assert sort.shared() <= 63 << 10
             assert sort.tile >= 4096
 
 
@@ -37,6 +39,48 @@ def test_shared_memory_of_a_tile():
     assert sort.shared() == 4 * 1024 + 4 * 256 + 4 * 256 * 8
     assert sort.shared(match=3) == 4 * 1024 + 4 * 256 + 4 * 256
     assert sort.shared(staged=False) == 4 * 256 + 4 * 256 * 8
+
+
+def test_values_that_go_after_their_keys_need_no_memory_of_their_own():
+    plan = {"THREADS": 256, "ITEMS": 24}
+    alone, later = Sweep("uint32", plan=plan), Sweep("uint32", True, plan)
+    beside = Sweep("uint32", True, {**plan, "TOGETHER": 1})
+    assert later.shared() == alone.shared() == beside.shared() - 4 * 256 * 24
+    assert Passes("uint32", True, plan).shared() == beside.shared()
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_passes_take_turns_and_end_in_out(dtype, pairs):
+    sort = Sweep(dtype, pairs)
+    sort.other, sort.other_values, sort.no_values = "other", "other values", "none"
+    steps = list(sort.steps("keys", "out", "values", "values out"))
+    assert [step for step, *_ in steps] == list(range(sort.passes))
+    assert steps[0][1] == "keys" and steps[-1][3] == "out"
+    for before, after in itertools.pairwise(steps):
+        assert before[3:] == after[1:3]  # each pass reads what the last one wrote
+    for _, here, values, there, values_out in steps:
+        assert here != there and there != "keys"
+        own = {"keys": "values", "out": "values out", "other": "other values"}
+        if pairs:
+            assert (values, values_out) == (own[here], own[there])
+
+
+@pytest.mark.parametrize(
+    "kilobytes, most", [(227, 8192), (99, 8192), (64, 8192), (48, 8192), (40, 4096)]
+)
+def test_one_block_takes_what_its_memory_holds(kilobytes, most, monkeypatch):
+    gpu = SimpleNamespace(shared_per_block_optin=kilobytes << 10)
+    monkeypatch.setattr(sorts.ct, "device", lambda: gpu)
+    assert OneTile("uint32").most == most
+    for dtype in TYPES:
+        for pairs in (False, True):
+            sort = OneTile(dtype, pairs)
+            for n in (1, 1024, min(1025, sort.most), sort.most):
+                sort._n = n
+                assert n <= sort.tile and sort.shared() < kilobytes << 10
+            assert type(fastest(sort.most, dtype, pairs)) is OneTile
+            assert type(fastest(sort.most + 1, dtype, pairs)) is Sweep
 
 
 def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
