@@ -64,6 +64,8 @@ def sorted_wrongly(made, x, seed=1):
         ("f8", {"WINDOW": 2}),
         ("i8", {"WIDE": 1}),
         ("u4", {"MATCH": 2, "SHIFTED": 1, "COLUMNS": 2}),
+        ("u4", {"TOGETHER": 1}),
+        ("f4", {"ITEMS": 5}),  # ranks and digits fill no word
     ],
 )
 def test_sweeps(tmp_path, dtype, plan):
@@ -81,6 +83,29 @@ def test_three_launches(tmp_path, staged):
         assert sorted_wrongly(made, keys("u4", n, few=n > 1, seed=n)) is None
 
 
+@pytest.mark.parametrize("dtype", ["u4", "f8"])
+def test_one_block(tmp_path, dtype):
+    own = {"KEY_BITS": 8 * int(dtype[1]), "KIND": KINDS[dtype[0]], **SMALL}
+    made = program(tmp_path, "primitives/sort/one_tile.cu", "one_tile.cpp", **own)
+    for n, few in ((1, False), (999, True), (1024, False)):
+        assert sorted_wrongly(made, keys(dtype, n, few, seed=n)) is None
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        # A warp takes keys for the next pass before all have been put down.
+        ("__syncthreads();\n    load_tile(staged", "load_tile(staged"),
+        ("shift < KEY_BITS; shift += 8", "shift < KEY_BITS - 8; shift += 8"),
+    ],
+)
+def test_faults_of_one_block_show(tmp_path, old, new):
+    change = emulator.fault(old, new)
+    made = program(tmp_path, "primitives/sort/one_tile.cu", "one_tile.cpp", change, **SMALL)
+    x = keys("u4", 1000, few=False, seed=3)
+    emulator.expect("wrong|stable|ended", (sorted_wrongly(made, x, s) for s in range(1, 6)))
+
+
 FAULTS = {
     # The last of the peers may write before the others have read.
     "no barrier in a turn": (
@@ -89,6 +114,12 @@ FAULTS = {
         "wrong|stable|ended",
     ),
     "a tile does not wait": ("if (said[w] & UP_TO_HERE) return sum;", "return sum;", "wrong|stable|ended"),
+    # The first values take the places of keys that nobody has read yet.
+    "values do not wait": (
+        "__syncthreads();  // all keys have been read",
+        "",
+        "wrong|stable|ended",
+    ),
     "own counts announced as sums": ("(tile ? OWN : UP_TO_HERE) + count", "UP_TO_HERE + count", "."),
 }  # fmt: skip
 

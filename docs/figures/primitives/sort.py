@@ -80,7 +80,7 @@ def tile(n: int = 16, digits: int = 4, seed: int = 4) -> str:
         f"一个分块的 {n} 个键，数字从 0 到 {digits - 1}。在共享内存里它们按数字排好，再以 {'、'.join(map(str, runs))} 个键为一段，写到输出里各数字的位置。",
     )
     caption = tr(
-        "A tile is put in order in shared memory first. Then neighbors go to neighboring places, and a warp writes whole sectors. A real tile has 8,192 keys and 256 digits, so 32 keys in a run.",
-        "先在共享内存里把分块排好，相邻的键就写到相邻的位置，线程束写的是整扇区。真正的分块有 8,192 个键、256 种数字，平均每段 32 个键。",
+        "A tile is put in order in shared memory first. Then neighbors go to neighboring places, and a warp's store touches few sectors. A real tile has 8,192 keys and 256 digits, so 32 keys in a run on average.",
+        "先在共享内存里把分块排好，相邻的键就写到相邻的位置，线程束写一次只碰到很少的扇区。真正的分块有 8,192 个键、256 种数字，平均每段 32 个键。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -71,7 +71,7 @@ PAIRED = "values with their keys"
 PAIRS = {
     # As our first sweep of pairs: each value has its place beside the key.
     PAIRED: Variant({"TOGETHER": 1, "THREADS": 256, "ITEMS": 24}, "", None),
-    # 24 registers less, and half of the shared memory.
+    # No registers for values while ranks are made, and less shared memory.
     "values after their keys": Variant(
         {"THREADS": 256, "ITEMS": 24}, PAIRED, 1.05
     ),

@@ -12,8 +12,7 @@
 # ---
 
 # %% [markdown]
-# The sweeps beside CUB: keys and pairs, other types, other data, and every
-# size.
+# Our sorts beside CUB: keys and pairs, other types, and other sizes.
 
 # %% setup
 import numpy as np

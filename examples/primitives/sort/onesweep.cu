@@ -30,8 +30,8 @@ struct alignas(16) Vector {
 
 // --8<-- [start:count]
 // Counters of a block, in shared memory. With COLUMNS a lane has its own
-// column, so that no two lanes of a warp meet in a bank: 16 bits for a digit,
-// two digits in a word.
+// column, so that no two lanes of a warp meet in a bank: a word for a digit, or
+// (COLUMNS == 1) 16 bits, two digits in a word.
 __device__ __forceinline__ void count_key(unsigned* words, Key key) {
   const Key bits = ordered(key);
   const unsigned lane = threadIdx.x % 32;

@@ -1,8 +1,8 @@
 // Selection in a block: the k largest of many, and their order.
 //
 //   order      an unsigned number that compares as the float does
-//   candidate  a number and its index in one word: the larger word is the
-//   better threshold  the smallest word of the best ones, digit by digit
+//   candidate  a number and its index in one word: the larger word is better
+//   threshold  the smallest word of the best ones, digit by digit
 //   sort_down  sorts words in shared memory, the largest first
 #pragma once
 
