@@ -70,6 +70,12 @@ def test_flags_travel_with_their_tile():
     assert run.kernel.defines["FLAGS"] == 1
 
 
+def test_a_kernel_is_compiled_for_what_stays_and_for_where_the_rest_goes():
+    for partition in (False, True):
+        defines = Compaction(10, keep="(x) % 3 == 0", partition=partition).kernel.defines
+        assert (defines["KEEP(x)"], defines["PARTITION"]) == ("((x) % 3 == 0)", partition)
+
+
 def test_the_fastest_goes_by_length_and_gpu(no_gpu):
     short, middle, long = (fastest(n) for n in (1 << 18, 1 << 21, (1 << 21) + 1))
     assert (short.kind, middle.kind, long.kind) == ("look_back", "look_back", "carried")

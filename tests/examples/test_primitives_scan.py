@@ -63,6 +63,33 @@ def test_one_that_runs_ahead_has_a_row_of_threads_for_each_team_and_one_more():
         assert arguments[2] == 1_000_000
 
 
+@pytest.mark.parametrize("kind, tile", [("tree", 512), ("warps", 256), ("passes", 8192)])
+def test_three_launches_have_a_block_for_each_tile_and_one_for_the_sums_between(
+    monkeypatch, kind, tile
+):
+    made = []
+
+    class Noted(Kernel):
+        def __init__(self, *given, **how):
+            super().__init__(*given, **how)
+            made.append(self)
+
+    monkeypatch.setattr(ct, "Kernel", Noted)
+    Scan(kind, 100_000)._launch([1 << 20] * 2, None)
+    tiles = -(-100_000 // tile)
+    (first, between, last) = (kernel.launches for kernel in made)
+    assert [how["grid"] for ((_, how),) in (first, between, last)] == [tiles, 1, tiles]
+    assert between[0][0][1] == tiles
+    if kind != "passes":
+        assert last[0][0][2] == tile  # of how many elements `add_sums` adds one sum
+
+
+def test_buffers_hold_elements_of_any_size():
+    for dtype in ("float32", "int64"):  # half as many elements of twice the size
+        _, how = launched(Scan("ahead", 1_000_000, dtype))
+        assert how["shared"] == 7 * 32_768
+
+
 def test_sums_of_eight_bytes_have_fewer_blocks_on_an_sm():
     for dtype, resident in (("float32", 4), ("int64", 3)):
         assert Scan("look_back", 10, dtype).kernel.defines["RESIDENT"] == resident
@@ -80,7 +107,8 @@ def test_the_fastest_is_at_once_for_few_elements_and_else_by_gpu_and_length(no_g
     lengths = (SMS * tile, SMS * tile + 1, 1 << 21, (1 << 21) + 1, 1 << 28)
     kinds = ["at_once", "bulk", "bulk", "ahead", "ahead"]
     assert [fastest(n).kind for n in lengths] == kinds
-    assert fastest(1 << 28, "int64").kernel.defines["BULK_STORES"] == 1
+    wide = fastest(1 << 28, "int64").kernel.defines
+    assert (wide["LOOKERS"], wide["BULK_STORES"]) == (5, 1)
     no_gpu.compute_capability = (8, 0)
     assert fastest(2 * SMS * tile).kind == "at_once"  # as many as it holds
     assert fastest(2 * SMS * tile + 1).kind == fastest(1 << 28).kind == "in_order"

@@ -69,7 +69,7 @@ __global__ void largest(const float* in, float* out) {
   const float x = up_to(in[i]);
   if (lane == 31) of_warp[warp] = x;
   __syncthreads();
-  float before = -INFINITY;  // less than nothing changes a maximum
+  float before = -INFINITY;  // changes no maximum
   for (int w = 0; w < warp; ++w) before = fmaxf(before, of_warp[w]);
   out[i] = fmaxf(before, x);
 }
