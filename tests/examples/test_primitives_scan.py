@@ -5,7 +5,7 @@ import sys
 import compiles_nothing
 import numpy as np
 import pytest
-from compiles_nothing import SMS
+from compiles_nothing import SMS, Kernel
 
 import cudatut as ct
 from cudatut.book.primitives.scan import scans

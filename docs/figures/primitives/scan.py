@@ -172,7 +172,7 @@ def ahead(tiles: int = 4, bring: int = 60, add: int = 30, look: int = 54, scan: 
     s = Svg(left + free[-1] + 20, len(lengths) * row + 26)
     lanes = Lanes(s, left, 14, 1, row, gap=(2, 12), rx=4)
     names = (
-        tr("copy engine", "复制引擎"),
+        tr("TMA", "TMA"),
         tr("adds up", "求和"),
         tr("looks", "查看"),
         tr("scan", "做前缀和"),
@@ -182,8 +182,8 @@ def ahead(tiles: int = 4, bring: int = 60, add: int = 30, look: int = 54, scan: 
     for lane, begin, stop, t in bars:
         lanes.bar(lane, begin, stop, classes[lane], t)
     alt = tr(
-        f"{tiles} tiles pass four lanes: the copy engine brings a tile, a warp adds it up, a warp looks at the sums of all blocks, the other warps scan it. Different tiles are in different lanes at the same time.",
-        f"{tiles} 个分块依次经过四道：复制引擎取来，一个线程束求和，一个线程束查看所有线程块的总和，其余线程束做前缀和。同一时刻各道里是不同的分块。",
+        f"{tiles} tiles pass four lanes: the TMA brings a tile, a warp adds it up, a warp looks at the sums of all blocks, the other warps scan it. Different tiles are in different lanes at the same time.",
+        f"{tiles} 个分块依次经过四道：TMA 取来，一个线程束求和，一个线程束查看所有线程块的总和，其余线程束做前缀和。同一时刻各道里是不同的分块。",
     )
     caption = tr(
         f"One block and {tiles} tiles: when a tile is scanned, the sums of later ones are already on their way. (The lengths are drawn, not measured.)",
