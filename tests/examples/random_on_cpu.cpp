@@ -1,5 +1,7 @@
-// fill.cu of examples/primitives/random on a CPU: its threads share nothing, so they run one after the other. KERNELS: a header
-// with the kernels. Numbers: kind, counters of a thread (0: fill_one), n, seed, stream. Output: n words and 8 marks behind them.
+// fill.cu of examples/primitives/random on a CPU: its threads share nothing, so
+// they run one after the other. KERNELS: a header with the kernels. Numbers:
+// kind, counters of a thread (0: fill_one), n, seed, stream. Output: n words
+// and 8 marks behind them.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
