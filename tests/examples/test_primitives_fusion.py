@@ -107,6 +107,31 @@ def test_rows_columns_and_other_shapes():
             kind("y", own, (3, 5))
 
 
+def test_each_array_is_read_at_its_own_place():
+    made = fuse.Fused(lambda whole, row, column, number: (whole + row) * column + number)
+    kinds = {
+        "whole": ("whole", "__nv_bfloat16"), "row": ("row", "float"), "column": ("column", "__nv_bfloat16"),
+        "number": ("number", "float"),
+    }  # fmt: skip
+    lines = [line.strip() for line in made.write(kinds, "float", 4, 1000).splitlines()]
+    for name, ctype, place in (
+        ("whole", "Vector<__nv_bfloat16, 4>", "i"),
+        ("row", "Vector<float, 4>", "(Index)i % (Index)columns"),
+        ("column", "__nv_bfloat16", "(Index)i / (Index)columns"),
+    ):
+        assert f"{ctype} {name}_v[2];" in lines
+        load = f"{name}_v[e] = *reinterpret_cast<const {ctype}*>({name} + {place});"
+        assert load in lines
+        at = "" if name == "column" else ".at[k]"
+        assert f"const float {name}_k = to_float({name}_v[e]{at});" in lines
+    parameters = re.search(r"fused\((.*?)\) \{", " ".join(lines))[1]
+    assert parameters.split(", ") == [
+        "const __nv_bfloat16* whole", "const float* row", "const __nv_bfloat16* column", "float number", "float* out",
+        "long long n", "int columns",
+    ]  # fmt: skip
+    assert "result.at[k] = rounded<float>(t2);" in lines
+
+
 def test_indices_hold_the_length():
     made = fuse.Fused(lambda x, b: x + b)
     kinds = {"x": WHOLE, "b": ("row", "float")}

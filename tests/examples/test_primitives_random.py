@@ -1,11 +1,18 @@
-"""examples/primitives/random without a GPU: Philox on the host, its numbers, and what is refused."""
+"""examples/primitives/random without a GPU: Philox on the host, its numbers, fill.cu on a CPU, and what is refused."""
 
 import math
+import re
+import subprocess
+from pathlib import Path
 
+import gpp
 import numpy as np
 import pytest
 
 from cudatut.book.primitives.random import launch, philox
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).resolve().parent
 
 
 def test_the_published_answers():
@@ -36,6 +43,14 @@ def test_words_begin_anywhere(first, n):
     assert len(found) == n
     begin = first // 4 * 4
     assert np.array_equal(found, philox.words(n + first - begin, 5, 6, begin)[first - begin :])
+
+
+@pytest.mark.parametrize("first", [0, 4 * 0x89ABCDEF, 4 * 0x123456789, (1 << 65) + 4])
+def test_a_counter_is_the_index_then_the_stream_and_the_key_is_the_seed(first):
+    seed, stream, index = 0x0123456789ABCDEF, 0xFEDCBA9876543210, first // 4
+    counter = index & 0xFFFFFFFF, index >> 32, 0x76543210, 0xFEDCBA98
+    wanted = philox.philox(counter, (0x89ABCDEF, 0x01234567))
+    assert np.array_equal(philox.words(4, seed, stream, first), wanted)
 
 
 def test_seeds_and_streams_are_different():
@@ -129,12 +144,85 @@ def test_numbers_that_do_not_fit_are_refused_before_anything_is_launched():
 
 
 def test_a_piece_is_as_long_as_in_the_kernel():
-    import re
-
-    from cudatut.paths import examples_dir
-
     text = (examples_dir() / launch.MEAN).read_text()
     block, each = (
         int(re.search(rf"constexpr int {name} = (\d+);", text)[1]) for name in ("BLOCK", "EACH")
     )
     assert (block, 4 * block * each) == (launch.BLOCK, launch.PIECE)
+
+
+# --- fill.cu on a CPU ------------------------------------------------------------------------------
+
+MARKS = np.full(8, 0xABCDEF01, "uint32")
+SEED, STREAM = (1 << 40) + 5, 3 << 32 | 7
+
+
+def fills(folder, change=lambda text: text):
+    """The program of random_on_cpu.cpp. change: of the text of the kernels."""
+    home = examples_dir() / "primitives/random"
+    text = (home / "fill.cu").read_text()
+    text = change(text.replace('#include "philox.cuh"', (home / "philox.cuh").read_text()))
+    for name, function in (("lg2", "log2f"), ("sqrt", "sqrtf")):
+        asm = rf'asm\("{name}\.approx\.ftz\.f32 %0, %1;" : "=f"\(y\) : "f"\(x\)\);'
+        text, found = re.subn(asm, f"y = {function}(x);", text)
+        assert found == 1
+    header = folder / "kernels.h"
+    header.write_text(text.replace("#pragma once", ""))
+    flags = "-O1", "-std=c++20", "-fno-strict-aliasing", "-ffp-contract=off"
+    return gpp.compiled(
+        HERE / "random_on_cpu.cpp", *flags, places=(f'-DKERNELS="{header}"', f"-I{folder}")
+    )
+
+
+def wrong(made, kind, each, n, seed=SEED, stream=STREAM):
+    """What is wrong with n numbers, or None. each: counters of a thread; 0 for fill_one."""
+    numbers = map(str, (launch.KINDS[kind], each, n, seed, stream))
+    done = subprocess.run([made, *numbers], capture_output=True, check=True, timeout=60)
+    out = np.frombuffer(done.stdout, "uint32")
+    if not np.array_equal(out[n:], MARKS):
+        return "writes beyond the end"
+    got, w = out[:n], philox.words(n + n % 2, seed, stream)
+    if kind == "words":
+        return None if np.array_equal(got, w[:n]) else "other words"
+    got = got.view("float32")
+    if kind == "uniform":
+        return None if np.array_equal(got, philox.uniform(w)[:n]) else "other numbers"
+    wanted = philox.normal(w)[:n]
+    exact = philox.ERROR * np.abs(wanted) + 1e-30
+    allowed = exact if kind == "normal" else philox.bound(w)[:n]
+    return None if (np.abs(got - wanted) <= allowed).all() else "off by more than the bound"
+
+
+@pytest.mark.parametrize("kind", launch.KINDS)
+def test_the_kernels_fill_every_length_with_the_numbers_of_the_host(kind, tmp_path):
+    made = fills(tmp_path)
+    for each in (0, 1, 4):
+        for n in (1, 2, 3, 5, 255, 256, 257, 1023, 1024, 1025, 5000):
+            assert wrong(made, kind, each, n) is None, (each, n)
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize(
+    "was, instead, kind, each, says",
+    [
+        ("round < 10", "round < 9", "words", 4, "other words"),
+        ("^ counter.w ^ key.y", "^ counter.y ^ key.y", "words", 4, "other words"),
+        ("(unsigned)stream, (unsigned)(stream >> 32)", "(unsigned)stream, 0", "words", 4, "other words"),
+        ("(unsigned)(seed >> 32)}", "0}", "words", 4, "other words"),
+        ("__uint2float_rz(word)", "(float)word", "uniform", 4, "other numbers"),
+        ("radius * sine}", "radius * cosine}", "normal", 4, "off by more"),
+        ("0x1p-33f)", "0.0f)", "normal", 4, "off by more"),
+        ("EACH * BLOCK) <= n)", "EACH * BLOCK) <= n + 4)", "words", 1, "beyond the end"),
+        ("at + k < n", "at + k <= n", "words", 4, "beyond the end"),
+        ("if (i >= n) return;", "if (i > n) return;", "words", 0, "beyond the end"),
+        ("const int k = i % 4;", "const int k = (i + 1) % 4;", "words", 0, "other words"),
+    ],
+)  # fmt: skip
+def test_a_fault_in_the_kernels_is_noticed(was, instead, kind, each, says, tmp_path):
+    def change(text):
+        assert was in text
+        return text.replace(was, instead, 1)
+
+    made = fills(tmp_path, change)
+    found = [wrong(made, kind, each, n) for n in (253, 1023, 200_000)]
+    assert any(says in (one or "") for one in found), found

@@ -203,6 +203,35 @@ def test_rows_that_begin_elsewhere_are_refused_by_what_needs_vectors(monkeypatch
         launch.several(Matrix((8, 12)), Matrix((12, 8), address=FAR), group=0)
 
 
+@pytest.mark.parametrize(
+    "rows, columns, dtype, more, chosen",
+    [
+        (64, 64, "float32", 0, ("vectors",)),
+        (640, 640, "float32", 0, ("vectors",)),
+        (640, 640, "float32", 4, ("vectors",)),
+        (640, 640, "float32", 1, ("aligned",)),  # rows begin anywhere
+        (100, 100, "float32", 0, ("aligned",)),  # one whole tile of four
+        (192, 200, "float32", 0, ("vectors",)),  # 9 of 12
+        (128, 128, "uint8", 0, ("aligned",)),  # tiles of 128 x 256
+        (32, 33, "float32", 0, ("aligned",)),
+        (640, 31, "float32", 1, ("several", (256, 8), 256)),
+        (31, 640, "float32", 0, ("several", (8, 256), 256)),
+    ],
+)
+def test_the_kernel_follows_from_shape_and_pitch(monkeypatch, rows, columns, dtype, more, chosen):
+    from cudatut.gpu import operands
+
+    monkeypatch.setattr(operands, "_several_gpus", lambda: False)
+    for name in ("several", "vectors", "aligned"):
+        monkeypatch.setattr(launch, name, lambda x, out, *how, name=name: (name, *how))
+    size = np.dtype(dtype).itemsize
+    x, out = (
+        Matrix((high, wide), dtype, at, ((wide + more) * size, size))
+        for high, wide, at in ((rows, columns, 1 << 20), (columns, rows, FAR))
+    )
+    assert launch.transpose(x, out) == chosen
+
+
 def test_nothing_is_launched_for_no_elements(monkeypatch):
     from cudatut.gpu import operands
 

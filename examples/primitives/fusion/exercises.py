@@ -14,7 +14,7 @@
 #             array. Write `passes(operations, sizes, kept)`, which returns two
 #             numbers: the bytes read and written if each operation is a kernel,
 #             and if all are one kernel. One kernel reads an array once, however
-#             often it is used, and writes the arrays in `kept` alone. Take it
+#             often it is used, and writes the arrays in `kept` alone. Assume
 #             that each separate kernel reads its inputs from memory.
 #           zh: >-
 #             一串运算依次执行，每个运算是（输入，输出），名字是字符串。`sizes` 是各数组的
@@ -32,12 +32,12 @@
 #             `leaky` computes x where x > 0, and x / 100 elsewhere. Write it with
 #             loads and stores of 16 bytes, for every n. Both arrays begin at
 #             multiples of 16 bytes. Blocks have 256 threads, and there are enough
-#             of them to give each thread one vector. The elements behind the last
+#             of them to give each vector a thread. The elements behind the last
 #             whole vector are yours, too.
 #           zh: >-
 #             `leaky` 在 x > 0 处取 x，其余取 x / 100。用 16 字节的读写完成，n 可以是任意值。两个
-#             数组的起点都是 16 字节的整数倍。每个线程块 256 个线程，线程块的个数足够让每个线程
-#             处理一个向量。最后一个完整向量之后的元素也要处理。
+#             数组的起点都是 16 字节的整数倍。每个线程块 256 个线程，线程块足够多，每个向量都有
+#             一个线程。最后一个完整向量之后的元素也要处理。
 #         fails: "never written"
 #       3:
 #         title: {en: "The derivative of GELU", zh: "GELU 的导数"}

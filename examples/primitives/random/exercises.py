@@ -11,7 +11,7 @@
 #           en: >-
 #             Dropout sets elements to 0 at random, with probability p, and
 #             divides the others by 1 - p. Training needs the same choice again
-#             when it goes back, and mostly stores it. Write `dropout` so that
+#             in the backward pass, and mostly stores it. Write `dropout` so that
 #             nothing is stored: element i is kept if `uniform_of` of word
 #             i % 4 of counter i / 4 is at least p. One thread has four
 #             elements; n may be any number. The check calls it with the data,

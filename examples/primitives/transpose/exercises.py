@@ -26,9 +26,9 @@
 #         task:
 #           en: >-
 #             A picture has `n` pixels of three floats, side by side. `planes`
-#             makes three planes of it: out[c * n + i] = in[3 * i + c]. Launched
-#             with blocks of 256 threads, one for 256 pixels. Read and write
-#             neighboring words by neighboring threads. Do the accesses to
+#             makes three planes of it: out[c * n + i] = in[3 * i + c]. It is
+#             launched with blocks of 256 threads, one for 256 pixels. Neighboring
+#             threads shall read and write neighboring words. Do the accesses to
 #             your tile in shared memory have conflicts, and why?
 #           zh: >-
 #             一幅图像有 `n` 个像素，每个像素的三个 float 紧挨在一起。`planes` 把它拆成三个
