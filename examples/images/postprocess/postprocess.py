@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.primitives.sort import sort as sorts
+from cudatut.book.published.sort import sort as sorts
 
 NMS, DECODE = "images/postprocess/nms.cu", "images/postprocess/decode.cu"
 WAYS = ("boxes", "tiles", "ahead")  # of the serial pass
