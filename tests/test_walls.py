@@ -72,7 +72,6 @@ NAMED = {
     "basics/ladder/thread_tile.cu": "examples/gemm",
     "basics/ladder/tiled.cu": "examples/gemm",
     "gemm/kernels/transpose.cu": "examples/tensor",
-    "gemm/ladder/final.cu": "examples/images",
     "gemm/tma/tma_box.cu": "examples/tensor",
     # What the commands `try` and `tune` run.
     "cudatut.book.{part}.{folder}.ladder": "gpu",

@@ -69,6 +69,7 @@ def data(shape, seed=0):
 
 def compile_all():
     """Everything at once, in threads: loaded later, by the thread with the context."""
+    ct.activate()  # for its compute capability
     folder = launch.FOLDER
     jobs = [
         (f"{folder}/offsets.cu", tile.name(bits), None)

@@ -5,7 +5,7 @@
 //   convolution  the kernel
 //
 // requires: sm_80
-#include "gemm/ladder/final.cu"
+#include "published/final.cuh"
 
 // What a convolution is, for all kernels of this chapter. `channels` and
 // `filters` are those of one group.
