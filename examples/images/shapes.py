@@ -49,6 +49,24 @@ class Shape(NamedTuple):
         return self.filters // self.groups, self.images * high * wide, depth
 
     @property
+    def text(self) -> str:
+        """In words, as titles have it: images, channels and pixels; filters and their window; and what is not usual."""
+
+        def pair(of: tuple[int, int]) -> str:
+            return f"{of[0]} x {of[1]}" if of[0] != of[1] else f"{of[0]}"
+
+        high, wide = self.window
+        said = f"{self.images} x {self.channels} x {self.height} x {self.width}, {self.filters} of {high} x {wide}"
+        for name, found, usual in (
+            ("stride", self.stride, (1, 1)),
+            ("pad", self.pad, (0, 0)),
+            ("dilation", self.dilation, (1, 1)),
+        ):
+            if found != usual:
+                said += f", {name} {pair(found)}"
+        return said + (f", {self.groups} groups" if self.groups > 1 else "")
+
+    @property
     def flops(self) -> int:
         m, n, k = self.product
         return 2 * m * n * k * self.groups

@@ -20,6 +20,8 @@ FOLDER = "images/direct"
 HELD = 16384  # weights that constant memory holds
 TILE = 8, 32  # rows and columns of results, of a block of `tiled`
 SHARED = 48 << 10  # bytes that every block may have
+# Of `direct_constant`, as in Python's `struct`: Shape, first, two addresses.
+ARGUMENTS = f"{len(Shape(1, 1, 1, 1, 1, (1, 1)).struct())}siPP"
 
 
 class Part(NamedTuple):
@@ -138,8 +140,7 @@ def constant(shape: Shape, images, weights, results, threads: int = 256):
     function = kernel("constant", "direct_constant")
     module = cuda.module_from_buffer(function.cubin)
     held, _ = module.get_global("held")
-    # Its arguments as in Python's `struct`: Shape, first, two addresses.
-    launch = module.get_function(function.symbol).prepare("72siPP")
+    launch = module.get_function(function.symbol).prepare(ARGUMENTS)
     high, wide = shape.out
     grid_x = _blocks("constant", ct.cdiv(shape.images * high * wide, threads))
     some = HELD // depth
