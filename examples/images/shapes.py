@@ -144,6 +144,36 @@ def reference(shape: Shape, images, weights) -> np.ndarray:
 # The anchors of the part.
 SMALL = Shape(32, 128, 28, 28, 128, (3, 3), pad=(1, 1))
 LARGE = Shape(64, 256, 56, 56, 256, (3, 3), pad=(1, 1))
+# Layers of networks, beside which the chapters set their kernels.
+LAYERS = {
+    "small anchor": SMALL,
+    "large anchor": LARGE,
+    "the first of a ResNet": Shape(32, 3, 224, 224, 64, (7, 7), (2, 2), (3, 3)),
+    "stride of 2": Shape(32, 128, 56, 56, 128, (3, 3), (2, 2), (1, 1)),
+    "pointwise": Shape(32, 1024, 14, 14, 256, (1, 1)),
+    "7 x 7 pixels": Shape(32, 512, 7, 7, 512, (3, 3), pad=(1, 1)),
+    "depthwise": Shape(32, 96, 112, 112, 96, (3, 3), pad=(1, 1), groups=96),
+}
+
+
+def shrunk(shape: Shape) -> Shape:
+    """For a tool, under which all is slow: few images, pixels, channels and filters."""
+    least = {
+        "height": shape.window[0] * shape.dilation[0],
+        "width": shape.window[1] * shape.dilation[1],
+    }
+    return shape._replace(
+        images=min(shape.images, 2),
+        channels=min(shape.channels, 12),
+        filters=min(shape.filters, 12),
+        groups=min(shape.groups, 12),
+        **{
+            side: max(few, min(getattr(shape, side), 9))
+            for side, few in least.items()
+        },
+    )
+
+
 # Ragged ones, to check against the reference.
 RAGGED = (
     Shape(1, 1, 1, 1, 1, (1, 1)),

@@ -98,7 +98,7 @@ def test_shared_memory_holds_a_step(shape, part):
     window = shape.window[0] * shape.window[1]
     assert 1 <= channels <= shape.channels // shape.groups
     # As several.cu counts them.
-    words = (channels * high * pitch + 3) // 4 * 4 + channels * window * part.together
+    words = (channels * high * pitch + 3) // 4 * 4 + channels * window * part.weights_pitch
     assert shared == 4 * words
     if channels > 1:
         assert shared <= 32 << 10

@@ -52,7 +52,9 @@ def test_all_rungs(shape):
         if not launch.refuses_several(shape, part):
             right(launch.several(*arguments, part), arguments, expected, f"several {part}")
         if not launch.refuses_window(shape):
-            right(launch.window(*arguments, part), arguments, expected, f"window {part}")
+            for ahead in (False, True):
+                run = launch.window(*arguments, part, ahead=ahead)
+                right(run, arguments, expected, f"window {part}, ahead: {ahead}")
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
@@ -63,6 +65,10 @@ def test_all_parts(part):
     ):
         arguments, expected = given(shape)
         right(launch.window(*arguments, part), arguments, expected, f"window {part}")
+        right(launch.window(*arguments, part, 2, True), arguments, expected, "two channels, ahead")
+        across = (("ACROSS", 1),)
+        right(launch.window(*arguments, part, defines=across), arguments, expected, "across")
+        right(launch.several(*arguments, part, defines=across), arguments, expected, "across")
         right(launch.several(*arguments, part), arguments, expected, f"several {part}")
         right(launch.several(*arguments, part, room=1), arguments, expected, "one channel a step")
 
@@ -100,10 +106,16 @@ def test_what_does_not_fit_is_refused_and_writes_nothing():
         ("naive", "s.stride_y - s.pad_y", "s.stride_y"),
         ("naive", "x < s.width", "x <= s.width"),
         ("constant", "filter / s.filters", "0"),
+        ("constant", "blockIdx.y * s.channels", "blockIdx.y"),
+        ("constant", "s.stride_x - s.pad_x", "s.stride_y - s.pad_x"),
+        ("constant", "q * s.dilation_x", "q * s.dilation_y"),
         ("tiled", "ty * s.stride_y * wide", "ty * wide"),
         ("several", "q * s.dilation_x", "q"),
         ("window", "row * STRIDE - s.pad_y", "row * STRIDE"),
         ("window", "word[i * STRIDE + r]", "word[i + r]"),
+        ("naive", "% s.out_width * s.stride_x", "% s.out_width * s.stride_y"),
+        ("tiled", "s.stride_x - s.pad_x", "s.stride_x - s.pad_y"),
+        ("several", "row * s.stride_y - s.pad_y", "row * s.stride_y - s.pad_x"),
     ],
 )
 def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
@@ -113,8 +125,8 @@ def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
     text = (paths.examples_dir() / f"{launch.FOLDER}/{file}.cu").read_text()
     assert was in text
 
-    def faulty(_, name):
-        return ct.Kernel(text.replace(was, fault), name)
+    def faulty(_, name, defines=()):
+        return ct.Kernel(text.replace(was, fault), name, defines=dict(defines))
 
     monkeypatch.setattr(launch, "kernel", faulty)
     noticed = 0

@@ -44,6 +44,11 @@ class Part(NamedTuple):
         return self.warps * self.filters
 
     @property
+    def weights_pitch(self) -> int:
+        """Words from one place of a window to the next, as weights.cuh has it."""
+        return self.together + (4 if self.together % 32 == 0 else 0)
+
+    @property
     def text(self) -> str:
         return ",".join(map(str, self))
 
@@ -53,8 +58,8 @@ FEW = Part(8, 1, 8, 1)  # groups of few filters, such as depthwise ones
 
 
 @cache
-def kernel(source: str, name: str) -> ct.Kernel:
-    return ct.Kernel(f"{FOLDER}/{source}.cu", name)
+def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{source}.cu", name, defines=dict(defines))
 
 
 def _taken(launcher: str, shape: Shape, images, weights, results) -> tuple:
@@ -234,7 +239,7 @@ def step_of(
         shape.stride[1] % 32,
     )
     window = shape.window[0] * shape.window[1]
-    tile, weights = 4 * high * pitch, 4 * window * part.together
+    tile, weights = 4 * high * pitch, 4 * window * part.weights_pitch
     channels = max(
         1, min(room // (tile + weights), shape.channels // shape.groups)
     )
@@ -268,9 +273,11 @@ def several(
     results,
     part: Part = MANY,
     room: int = 32 << 10,
+    defines: tuple = (),
 ):
     """Several results per thread. room: bytes of shared memory that the
-    channels of a step fill. Raises ValueError as `refuses_several` says."""
+    channels of a step fill; defines: macros and their values. Raises ValueError
+    as `refuses_several` says."""
     x, w, y = taken = _taken("several", shape, images, weights, results)
     if why := refuses_several(shape, part):
         raise ValueError(f"several: {why}: `naive` takes it")
@@ -280,7 +287,7 @@ def several(
     tile = high, wide, pitch, down, across, channels
     packed = b"".join(n.to_bytes(4, "little") for n in tile)
     return _launched(
-        kernel("several", f"direct_several<{part.text}>"),
+        kernel("several", f"direct_several<{part.text}>", defines),
         (shape.struct(), packed, x.address, w.address, y.address),
         taken,
         grid=blocks,
@@ -300,14 +307,23 @@ def refuses_window(shape: Shape) -> str | None:
     return None
 
 
-def channels_of(shape: Shape, part: Part, room: int = 32 << 10) -> int:
+def channels_of(
+    shape: Shape, part: Part, ahead: bool = False, room: int = 34 << 10
+) -> int:
     """Channels of a step of `window`: 8, or as many as have room, one at least;
     no more than a group has, rounded up to a power of two, so that there are
-    few instances."""
+    few instances. ahead: there are two steps in shared memory."""
     _, _, shared = step_of(shape, part, 0)  # of one channel
-    most = max(1, min(8, room // shared))
+    most = max(1, min(8, room // (shared << ahead)))
     group = shape.channels // shape.groups
     return max(1, min(most, 1 << (group - 1).bit_length()))
+
+
+def instance(shape: Shape, part: Part, channels: int, ahead: bool) -> str:
+    """The name of the kernel of `window`."""
+    numbers = *part, channels, *shape.window, shape.stride[0]
+    text = ",".join(map(str, numbers))
+    return f"direct_window<{text},{str(ahead).lower()}>"
 
 
 def window(
@@ -317,19 +333,21 @@ def window(
     results,
     part: Part | None = None,
     channels: int | None = None,
+    ahead: bool = False,
+    defines: tuple = (),
 ):
     """The window known to the compiler. part: None for MANY, or FEW where a
-    group has few filters; channels: of a step. Raises ValueError as
-    `refuses_window` says."""
+    group has few filters; channels: of a step; ahead: the next step is on its
+    way while this one is computed (from sm_80 on); defines: macros and their
+    values. Raises ValueError as `refuses_window` says."""
     x, w, y = taken = _taken("window", shape, images, weights, results)
     if why := refuses_window(shape):
         raise ValueError(f"window: {why}: `several` or `naive` takes it")
     part = part or suits(shape)
-    channels = channels or channels_of(shape, part)
+    channels = channels or channels_of(shape, part, ahead)
     down, across, blocks = _parts("window", shape, part)
-    numbers = part.text, channels, *shape.window, shape.stride[0]
     return _launched(
-        kernel("window", f"direct_window<{','.join(map(str, numbers))}>"),
+        kernel("window", instance(shape, part, channels, ahead), defines),
         (shape.struct(), down, across, x.address, w.address, y.address),
         taken,
         grid=blocks,

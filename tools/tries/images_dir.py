@@ -1,0 +1,112 @@
+"""Second try-out of direct convolution: constant memory's launch, weights along their filter, the next step ahead; each beside the old way.
+
+Run from the root of a checkout on the GPU machine: python tools/tries/images_dir.py
+
+Predicted before it ran: weights along their filter 1.2x on the large anchor (a load of 32 filters' weights has 32 sectors, and
+L1 has more to do with them than with all loads of the compute), the next step ahead another 1.1x, together near 45 TFLOP/s of
+cuDNN's 50.5; on the small anchor as much, from 26 to 34. Depthwise (one filter a block): no change from the weights.
+"""
+
+import sys
+import time
+
+sys.path.insert(0, ".")
+import cudatut as ct
+from cudatut.book.images.direct import launch
+from cudatut.book.images.direct.launch import MANY, Part
+from cudatut.book.images.shapes import LAYERS, RAGGED, reference
+from cudatut.book.rivals import cudnn_conv
+
+START, LIMIT_S = time.perf_counter(), 30
+ACROSS = (("ACROSS", 1),)
+VARIANTS = {
+    "several, across": lambda *g: launch.several(*g, launch.suits(g[0]), defines=ACROSS),
+    "several": lambda *g: launch.several(*g, launch.suits(g[0])),
+    "window, across": lambda *g: launch.window(*g, defines=ACROSS),
+    "window": lambda *g: launch.window(*g),
+    "ahead": lambda *g: launch.window(*g, ahead=True),
+    "window, 4 channels": lambda *g: launch.window(*g, channels=4),
+    "ahead, 2 channels": lambda *g: launch.window(*g, channels=2, ahead=True),
+    "window, 8 warps": lambda *g: launch.window(*g, Part(7, 8, 8, 8)),
+    "ahead, 8 warps": lambda *g: launch.window(*g, Part(7, 8, 8, 8), ahead=True),
+    "window, 7x4, 8 warps": lambda *g: launch.window(*g, Part(7, 4, 8, 8)),
+    "ahead, 7x4, 8 warps": lambda *g: launch.window(*g, Part(7, 4, 8, 8), ahead=True),
+}
+
+
+def failing(what, call):
+    try:
+        return call()
+    except Exception as error:
+        print("FAILED", what, str(error)[:400], flush=True)
+
+
+def numbers(shape, integers=True):
+    rng = ct.rng(0)
+    a = shape.images, shape.channels, shape.height, shape.width
+    b = shape.filters, shape.channels // shape.groups, *shape.window
+    if integers:
+        return rng.integers(-4, 5, a).astype("float32"), rng.integers(-4, 5, b).astype("float32")
+    return rng.standard_normal(a, "float32"), rng.standard_normal(b, "float32")
+
+
+def constant(shape):
+    images, weights = numbers(shape)
+    y = ct.empty((shape.images, shape.filters, *shape.out), "float32")
+    ct.poison(y)
+    launch.constant(shape, ct.to_device(images), ct.to_device(weights), y)()
+    ct.check(y, reference(shape, images, weights), name=f"constant {shape.text}", rtol=0)
+
+
+def contest(name, shape):
+    if time.perf_counter() - START > LIMIT_S:
+        return print("out of time before", name)
+    images, weights = numbers(shape)
+    x, w = ct.to_device(images), ct.to_device(weights)
+    y = ct.empty((shape.images, shape.filters, *shape.out), "float32")
+    few = min(8, shape.filters) if shape.groups == 1 else shape.filters
+    right = reference(shape._replace(images=1, filters=few), images[-1:], weights[-few:])
+    runs = {}
+    if shape.flops < 2e10:
+        for rung in ("naive", "constant", "tiled"):
+            runs[rung] = failing(rung, lambda rung=rung: getattr(launch, rung)(shape, x, w, y))
+    for label, make in VARIANTS.items():
+        run = failing((label, name), lambda make=make: make(shape, x, w, y))
+        if run is None:
+            continue
+
+        def right_one(run=run, label=label):
+            ct.poison(y)
+            run()
+            ct.check(y[-1:].get()[:, -few:], right, name=f"{label}, {name}", rtol=0)
+            runs[label] = run
+
+        failing((label, name), right_one)
+    x2, w2 = numbers(shape, integers=False)
+    x.set(x2), w.set(w2)
+    rivals = cudnn_conv.contestants(
+        x, w, y, shape.stride, shape.pad, shape.dilation, shape.groups, tries=0
+    )
+    runs = {one: run for one, run in runs.items() if run}
+    ct.bench(runs | rivals, flops=shape.flops, name=name, rounds=12)
+    print(f"after {time.perf_counter() - START:.0f} s", flush=True)
+
+
+ct.device()
+jobs = set()
+for shape in LAYERS.values():
+    for part in {launch.suits(shape), Part(7, 8, 8, 8), Part(7, 4, 8, 8)}:
+        for ahead, channels in ((False, None), (True, None), (False, 4), (True, 2)):
+            channels = channels or launch.channels_of(shape, part, ahead)
+            jobs.add(("images/direct/window.cu", launch.instance(shape, part, channels, ahead)))
+print("compile:", len(jobs), failing("compile", lambda: ct.compile_ahead(sorted(jobs))))
+print(f"after {time.perf_counter() - START:.0f} s", flush=True)
+START = time.perf_counter()
+for one in RAGGED:
+    if one.product[2] <= launch.HELD:
+        failing(("constant", one.text), lambda one=one: constant(one))
+for name in (
+    "large anchor", "small anchor", "the first of a ResNet", "stride of 2", "7 x 7 pixels", "depthwise",
+    "pointwise",
+):  # fmt: skip
+    failing(name, lambda name=name: contest(name, LAYERS[name]))
