@@ -1,23 +1,30 @@
-"""Second try-out of direct convolution: constant memory's launch, weights along their filter, the next step ahead; each beside the old way.
+"""Second try-out of direct convolution and of im2col; each beside the old way.
 
-Run from the root of a checkout on the GPU machine: python tools/tries/images_dir.py
+Run from the root of a checkout on the GPU machine: python tools/tries/images_dir.py [direct|im2col]
 
 Predicted before it ran: weights along their filter 1.2x on the large anchor (a load of 32 filters' weights has 32 sectors, and
 L1 has more to do with them than with all loads of the compute), the next step ahead another 1.1x, together near 45 TFLOP/s of
 cuDNN's 50.5; on the small anchor as much, from 26 to 34. Depthwise (one filter a block): no change from the weights.
+im2col: `row` loads 6 words for 3 x 3 windows where `four` loads 12, and 13 for 7 x 7 / 2 where it loads 28: small anchor 37 to 33 us,
+large 520 to 490, the first of a ResNet 98 to 65; streamed stores no gain. Filling the matrix with zeros tells what writes alone take.
 """
 
 import sys
 import time
 
 sys.path.insert(0, ".")
+import numpy as np
+
 import cudatut as ct
 from cudatut.book.images.direct import launch
-from cudatut.book.images.direct.launch import MANY, Part
+from cudatut.book.images.direct.launch import Part
+from cudatut.book.images.im2col import launch as im2col
+from cudatut.book.images.im2col.reference import matrix
 from cudatut.book.images.shapes import LAYERS, RAGGED, reference
 from cudatut.book.rivals import cudnn_conv
 
 START, LIMIT_S = time.perf_counter(), 30
+WHAT = sys.argv[1] if len(sys.argv) > 1 else "both"
 ACROSS = (("ACROSS", 1),)
 VARIANTS = {
     "several, across": lambda *g: launch.several(*g, launch.suits(g[0]), defines=ACROSS),
@@ -92,6 +99,44 @@ def contest(name, shape):
     print(f"after {time.perf_counter() - START:.0f} s", flush=True)
 
 
+def matrices(name, shape):
+    if time.perf_counter() - START > LIMIT_S:
+        return print("out of time before", name)
+    import pycuda.driver as cuda
+
+    x = ct.to_device(numbers(shape)[0])
+    m = ct.empty(im2col.extents(shape), "float32")
+    half = m.reshape(-1)[: m.size // 2], m.reshape(-1)[m.size // 2 : m.size // 2 * 2]
+    runs = {"copy of the matrix's half": ct.vendor.copy(*half)}
+    runs["zeros"] = lambda: cuda.memset_d32_async(int(m.gpudata), 0, m.size, None)
+    for kind in im2col.KINDS[1:]:
+        for streamed in (False, True):
+            if kind == "row" and im2col.refuses_row(shape):
+                continue
+            more = {"defines": (("STREAMED", 1),)} if streamed else {}
+            label = kind + " streamed" * streamed
+            run = failing(label, lambda k=kind, more=more: im2col.im2col(shape, x, m, k, **more))
+            if run and not failing(label, run):
+                runs[label] = run
+    needed = dict.fromkeys(runs, x.nbytes + m.nbytes)
+    needed["zeros"] = m.nbytes
+    needed["copy of the matrix's half"] = 2 * half[0].nbytes
+    ct.bench(runs, bytes=needed, name=f"im2col, {name}", rounds=20)
+
+
+def right_matrix(shape):
+    x = numbers(shape)[0]
+    wanted, found = np.zeros(im2col.extents(shape), "float32"), matrix(shape, x)
+    wanted[:, : found.shape[1]] = found
+    m = ct.empty(wanted.shape, "float32")
+    for kind in im2col.KINDS:
+        if kind == "row" and im2col.refuses_row(shape):
+            continue
+        ct.poison(m)
+        im2col.im2col(shape, ct.to_device(x), m, kind)()
+        ct.check(m, wanted, name=f"im2col {kind} {shape.text}", rtol=0)
+
+
 ct.device()
 jobs = set()
 for shape in LAYERS.values():
@@ -102,6 +147,15 @@ for shape in LAYERS.values():
 print("compile:", len(jobs), failing("compile", lambda: ct.compile_ahead(sorted(jobs))))
 print(f"after {time.perf_counter() - START:.0f} s", flush=True)
 START = time.perf_counter()
+if WHAT != "direct":
+    for one in RAGGED:
+        failing(("im2col", one.text), lambda one=one: right_matrix(one))
+    for name, shape in LAYERS.items():
+        failing(name, lambda name=name, shape=shape: matrices(name, shape))
+    print(f"after {time.perf_counter() - START:.0f} s", flush=True)
+    START = time.perf_counter()
+if WHAT == "im2col":
+    raise SystemExit
 for one in RAGGED:
     if one.product[2] <= launch.HELD:
         failing(("constant", one.text), lambda one=one: constant(one))

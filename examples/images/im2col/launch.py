@@ -22,15 +22,15 @@ from cudatut.book.images.shapes import MOST, Shape
 from cudatut.book.published.sgemm import sgemm
 
 FOLDER = "images/im2col"
-KINDS = ("words", "places", "four")
+KINDS = ("words", "places", "four", "row")
 THREADS = 256
 ROOM = 2 << 30  # bytes that the matrix may take, unless one image needs more
 COLUMNS = MOST - 1024  # of a product
 
 
 @cache
-def kernel(source: str, name: str) -> ct.Kernel:
-    return ct.Kernel(f"{FOLDER}/{source}.cu", name)
+def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{source}.cu", name, defines=dict(defines))
 
 
 # --8<-- [start:memory]
@@ -90,18 +90,46 @@ def fitting(shape: Shape, room: int = ROOM) -> int:
 
 def _grid(kind: str, shape: Shape, pitch: int) -> tuple[int, int]:
     rows = shape.channels * shape.window[0] * shape.window[1]
-    threads = {"words": rows * pitch, "places": pitch, "four": pitch // 4}
-    blocks = ct.cdiv(threads[kind], THREADS)
+    threads = {"words": rows * pitch, "places": pitch}.get(kind, pitch // 4)
+    blocks = ct.cdiv(threads, THREADS)
     if blocks > MOST:
         raise ValueError(f"im2col: {blocks} blocks, a grid has {MOST}")
     return blocks, 1 if kind == "words" else min(shape.channels, 65535)
 
 
-def _filled(kind: str, shape: Shape, address: int, matrix: Any, pitch: int):
+def refuses_row(shape: Shape) -> str | None:
+    """Why `row` cannot write the matrix; None if it can."""
+    if shape.dilation[1] != 1:
+        return "it is dilated to the right"
+    if shape.stride[1] > 2:
+        return "its stride to the right is above 2"
+    if shape.window[1] > 7:
+        return "its window has more than 7 columns"
+    return None
+
+
+def chosen(shape: Shape) -> str:
+    """The rung that suits it."""
+    return "four"
+
+
+def _filled(
+    kind: str,
+    shape: Shape,
+    address: int,
+    matrix: Any,
+    pitch: int,
+    defines: tuple = (),
+):
     """A callable that writes the matrix of the images that begin there."""
     if kind not in KINDS:
         raise ValueError(f"im2col: no kernel {kind!r}: {', '.join(KINDS)}")
-    function = kernel("im2col", f"im2col_{kind}")
+    name = f"im2col_{kind}"
+    if kind == "row":
+        if why := refuses_row(shape):
+            raise ValueError(f"im2col: {why}: `four` takes it")
+        name += f"<{shape.window[1]},{shape.stride[1]}>"
+    function = kernel("im2col", name, defines)
     grid = _grid(kind, shape, pitch)
     given = shape.struct(), pitch, np.uint64(address), matrix
 
@@ -111,9 +139,16 @@ def _filled(kind: str, shape: Shape, address: int, matrix: Any, pitch: int):
     return run
 
 
-def im2col(shape: Shape, images: Any, matrix: Any, kind: str = "four"):
-    """matrix = the windows of all images. kind: one of KINDS. matrix: float32,
-    of `extents(shape)`; its address a multiple of 16."""
+def im2col(
+    shape: Shape,
+    images: Any,
+    matrix: Any,
+    kind: str | None = None,
+    defines: tuple = (),
+):
+    """matrix = the windows of all images. kind: one of KINDS, None for the one
+    that suits; defines: macros and their values. matrix: float32, of
+    `extents(shape)`; its address a multiple of 16."""
     shape.check("im2col")
     take = ct.operands("im2col")
     x = take.read(
@@ -124,7 +159,8 @@ def im2col(shape: Shape, images: Any, matrix: Any, kind: str = "four"):
     )
     rows, pitch = extents(shape)
     m = take.write("matrix", matrix, "float32", (rows, pitch), align=16)
-    run = _filled(kind, shape, int(x.address), m.address, pitch)
+    kind = kind or chosen(shape)
+    run = _filled(kind, shape, int(x.address), m.address, pitch, defines)
     run.operands = x, m
     return run
 
@@ -136,7 +172,7 @@ def convolve(
     weights: Any,
     results: Any,
     at_once: int | None = None,
-    kind: str = "four",
+    kind: str | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """The convolution; `.memory` counts its bytes.
@@ -184,7 +220,7 @@ def convolve(
         some = shape._replace(images=min(at_once, shape.images - first))
         _, step = extents(some)
         start = int(x.address) + 4 * first * (x.width * x.count // shape.images)
-        fill = _filled(kind, some, start, matrix, step)
+        fill = _filled(kind or chosen(some), some, start, matrix, step)
         steps.append(partial(fill, stream))
         columns = high * wide if direct else step
         for g in range(shape.groups):
