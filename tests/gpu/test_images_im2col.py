@@ -111,7 +111,7 @@ def test_faults_in_index_maps_are_noticed(kind, was, fault, monkeypatch):
     noticed = 0
     for shape in (
         Shape(2, 3, 10, 11, 4, (3, 3), (2, 1), (1, 0), (2, 3)),
-        Shape(3, 2, 9, 7, 4, (3, 3), (1, 2), (1, 1)),
+        Shape(3, 2, 9, 9, 4, (3, 3), (1, 2), (1, 1)),
     ):
         if kind == "row" and launch.refuses_row(shape):
             continue
