@@ -18,6 +18,7 @@
 
 import cudatut as ct
 
+FILE = "images/direct/claims.cu"
 blocks = (416, 1, 32)
 each, block = 128 * 9, (8, 8, 4)
 filters = blocks[2] * block[2]
@@ -27,9 +28,7 @@ sums = ct.empty((blocks[0], filters, 64), "float32")
 
 
 def way(together):
-    kernel = ct.Kernel(
-        "images/direct/claims.cu", f"notes_weights<{str(together).lower()}>"
-    )
+    kernel = ct.Kernel(FILE, f"notes_weights<{str(together).lower()}>")
 
     def run():
         kernel(

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Direct convolution: pictures", zh: "直接卷积：图像"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 60
 # ---
 
