@@ -150,6 +150,7 @@ def constant(shape: Shape, images, weights, results, threads: int = 256):
     grid_x = _blocks("constant", ct.cdiv(shape.images * high * wide, threads))
     some = HELD // depth
 
+    # --8<-- [start:constant-loop]
     def run(stream=None) -> None:
         for first in range(0, shape.filters, some):
             filters = min(some, shape.filters - first)
@@ -169,6 +170,7 @@ def constant(shape: Shape, images, weights, results, threads: int = 256):
                 int(y.address),
             )
 
+    # --8<-- [end:constant-loop]
     run.operands, run.module = taken, module
     return run
 
