@@ -20,9 +20,9 @@ from cudatut.book.images.shapes import Shape
 
 import cudatut as ct
 
-# Grey, and 2 x 2 pixels for each: whole numbers from 0 to 255.
-grey = photograph() @ np.array([0.299, 0.587, 0.114])
-grey = np.rint(grey.reshape(256, 2, 256, 2).mean(axis=(1, 3)))
+# Gray, and 2 x 2 pixels for each: whole numbers from 0 to 255.
+gray = photograph() @ np.array([0.299, 0.587, 0.114])
+gray = np.rint(gray.reshape(256, 2, 256, 2).mean(axis=(1, 3)))
 
 box = np.ones((5, 5)) / 25
 row = np.array([1, 4, 6, 4, 1])
@@ -33,7 +33,7 @@ downwards = to_the_right.T
 filters = np.stack([box, gauss, to_the_right, downwards]).astype("float32")
 
 shape = Shape(1, 1, 256, 256, 4, (5, 5), pad=(2, 2))
-x = ct.to_device(grey.astype("float32").reshape(1, 1, 256, 256))
+x = ct.to_device(gray.astype("float32").reshape(1, 1, 256, 256))
 w = ct.to_device(filters.reshape(4, 1, 5, 5))
 y = ct.empty((1, 4, 256, 256), "float32")
 launch.constant(shape, x, w, y)()
@@ -65,19 +65,19 @@ ct.facts(
 
 
 # %% pictures
-def grey_levels(values):
+def gray_levels(values):
     return np.clip(np.rint(values), 0, 255).astype("uint8")
 
 
 def show(name, values, en, zh):
-    ct.picture(name, grey_levels(values), alt={"en": en, "zh": zh}, quality=80)
+    ct.picture(name, gray_levels(values), alt={"en": en, "zh": zh}, quality=80)
 
 
 edges = np.hypot(found[2], found[3])
 show(
     "the photograph",
-    grey,
-    "A woman in an orange spacesuit smiles, in grey; behind her a flag and a "
+    gray,
+    "A woman in an orange spacesuit smiles, in gray; behind her a flag and a "
     "model of a space shuttle.",
     "灰度照片：一位身穿宇航服的女士面带微笑，身后是国旗和航天飞机模型。",
 )
@@ -110,7 +110,7 @@ show(
 part = off[0][64:192, 64:192]
 ct.picture(
     "difference to SciPy, box",
-    grey_levels(255 * part / max(float(part.max()), 1e-30)),
+    gray_levels(255 * part / max(float(part.max()), 1e-30)),
     alt={
         "en": "Noise, black where the photograph is dark: at the neck and in the "
         "lower right.",
@@ -136,6 +136,6 @@ for name, values in (
     show(
         f"Sobel, to the right, by {name}",
         128 + values / 8,
-        f"A grey relief of the photograph: vertical edges, {en}.",
+        f"A gray relief of the photograph: vertical edges, {en}.",
         f"照片的灰色浮雕：竖直的边缘，{zh}。",
     )
