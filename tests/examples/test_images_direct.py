@@ -124,7 +124,9 @@ def test_parts_that_kernels_can_have():
 
 
 @pytest.mark.parametrize("change", [{"images": 0}, {"groups": 3}, {"window": (31, 3)}])
-@pytest.mark.parametrize("rung", ["naive", "constant", "tiled", "several", "window", "direct"])
+@pytest.mark.parametrize(
+    "rung", ["naive", "constant", "tiled", "several", "window", "ahead", "direct"]
+)
 def test_what_is_no_convolution_is_refused_before_any_array_is_looked_at(rung, change):
     shape = SMALL._replace(**change)
     with pytest.raises((ValueError, ZeroDivisionError), match="."):

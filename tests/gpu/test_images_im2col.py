@@ -40,8 +40,10 @@ def test_the_matrix(shape, kind):
         with pytest.raises(ValueError, match="`four` takes it"):
             launch.im2col(shape, x, out, kind)
         return
-    launch.im2col(shape, x, out, kind)()
-    ct.check(out, wanted, name=f"im2col {kind}", rtol=0)
+    for blocks in (1, launch.BLOCKS):  # all channels of a thread, or one
+        ct.poison(out)
+        launch.im2col(shape, x, out, kind, blocks=blocks)()
+        ct.check(out, wanted, name=f"im2col {kind}, {blocks} blocks", rtol=0)
 
 
 @pytest.mark.parametrize("at_once", [None, 1, 2])

@@ -1,6 +1,6 @@
 """Second try-out of direct convolution and of im2col; each beside the old way.
 
-Run from the root of a checkout on the GPU machine: python tools/tries/images_dir.py [direct|im2col]
+Run from the root of a checkout on the GPU machine: python tools/tries/images_dir.py [check|time|direct|im2col]
 
 Predicted before it ran: weights along their filter 1.2x on the large anchor (a load of 32 filters' weights has 32 sectors, and
 L1 has more to do with them than with all loads of the compute), the next step ahead another 1.1x, together near 45 TFLOP/s of
@@ -9,8 +9,10 @@ im2col: `row` loads 6 words for 3 x 3 windows where `four` loads 12, and 13 for 
 large 520 to 490, the first of a ResNet 98 to 65; streamed stores no gain. Filling the matrix with zeros tells what writes alone take.
 """
 
+import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, ".")
 import numpy as np
@@ -31,14 +33,37 @@ VARIANTS = {
     "several": lambda *g: launch.several(*g, launch.suits(g[0])),
     "window, across": lambda *g: launch.window(*g, defines=ACROSS),
     "window": lambda *g: launch.window(*g),
-    "ahead": lambda *g: launch.window(*g, ahead=True),
-    "window, 4 channels": lambda *g: launch.window(*g, channels=4),
-    "ahead, 2 channels": lambda *g: launch.window(*g, channels=2, ahead=True),
-    "window, 8 warps": lambda *g: launch.window(*g, Part(7, 8, 8, 8)),
-    "ahead, 8 warps": lambda *g: launch.window(*g, Part(7, 8, 8, 8), ahead=True),
-    "window, 7x4, 8 warps": lambda *g: launch.window(*g, Part(7, 4, 8, 8)),
-    "ahead, 7x4, 8 warps": lambda *g: launch.window(*g, Part(7, 4, 8, 8), ahead=True),
+    "ahead": lambda *g: launch.ahead(*g),
+    "ahead, many": lambda *g: launch.window(*g, ahead=True),
+    "ahead, 8 warps": lambda *g: launch.ahead(*g, launch.EIGHT),
+    "ahead, 7x4, 8 warps": lambda *g: launch.ahead(*g, Part(7, 4, 8, 8)),
+    "ahead, 7x16, 2 warps": lambda *g: launch.ahead(*g, Part(7, 16, 8, 2)),
 }
+EXAMPLES = (
+    "images/direct", "images/direct_pictures", "images/direct_claims", "images/direct_attempts", "images/direct_contest",
+    "images/direct_solutions", "images/im2col", "images/im2col_claims", "images/im2col_attempts", "images/im2col_contest",
+    "images/im2col_solutions",
+)  # fmt: skip
+
+
+def examples():
+    """Each as a reader would run it, several at a time: times are worth nothing."""
+
+    def one(name):
+        begin = time.perf_counter()
+        command = [sys.executable, "-m", "cudatut", "run", name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            said, status = done.stdout + done.stderr, done.returncode
+        except subprocess.TimeoutExpired as error:
+            said, status = f"{error.stdout} {error.stderr}", "too late"
+        return name, status, time.perf_counter() - begin, said
+
+    with ThreadPoolExecutor(6) as pool:
+        for name, status, seconds, said in pool.map(one, EXAMPLES):
+            print(f"\n===== {name}: {status} after {seconds:.0f} s", flush=True)
+            lines = [line for line in said.splitlines() if ": passed (" not in line]
+            print("\n".join(lines[-160:]), flush=True)
 
 
 def failing(what, call):
@@ -109,13 +134,13 @@ def matrices(name, shape):
     half = m.reshape(-1)[: m.size // 2], m.reshape(-1)[m.size // 2 : m.size // 2 * 2]
     runs = {"copy of the matrix's half": ct.vendor.copy(*half)}
     runs["zeros"] = lambda: cuda.memset_d32_async(int(m.gpudata), 0, m.size, None)
-    for kind in im2col.KINDS[1:]:
-        for streamed in (False, True):
+    for kind in ("four", "row"):
+        for blocks in (1 << 30, 8192, 4096, 2048, 1024):
             if kind == "row" and im2col.refuses_row(shape):
                 continue
-            more = {"defines": (("STREAMED", 1),)} if streamed else {}
-            label = kind + " streamed" * streamed
-            run = failing(label, lambda k=kind, more=more: im2col.im2col(shape, x, m, k, **more))
+            label = f"{kind}, {blocks} blocks"
+            make = lambda k=kind, b=blocks: im2col.im2col(shape, x, m, k, blocks=b)  # noqa: E731
+            run = failing(label, make)
             if run and not failing(label, run):
                 runs[label] = run
     needed = dict.fromkeys(runs, x.nbytes + m.nbytes)
@@ -137,12 +162,15 @@ def right_matrix(shape):
         ct.check(m, wanted, name=f"im2col {kind} {shape.text}", rtol=0)
 
 
+if WHAT == "check":
+    examples()
+    raise SystemExit
 ct.device()
 jobs = set()
 for shape in LAYERS.values():
-    for part in {launch.suits(shape), Part(7, 8, 8, 8), Part(7, 4, 8, 8)}:
-        for ahead, channels in ((False, None), (True, None), (False, 4), (True, 2)):
-            channels = channels or launch.channels_of(shape, part, ahead)
+    for part in {launch.suits(shape), launch.EIGHT, Part(7, 4, 8, 8), Part(7, 16, 8, 2)}:
+        for ahead in (False, True):
+            channels = launch.channels_of(shape, part, ahead)
             jobs.add(("images/direct/window.cu", launch.instance(shape, part, channels, ahead)))
 print("compile:", len(jobs), failing("compile", lambda: ct.compile_ahead(sorted(jobs))))
 print(f"after {time.perf_counter() - START:.0f} s", flush=True)

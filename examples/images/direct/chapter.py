@@ -50,7 +50,7 @@ x_host = numbers.integers(-4, 5, small[:4]).astype("float32")
 w_host = numbers.integers(-4, 5, (small[4], small[1], 3, 3)).astype("float32")
 x, w = ct.to_device(x_host), ct.to_device(w_host)
 y = ct.empty((small[0], small[4], *layer.out), "float32")
-RUNGS = ("naive", "constant", "tiled", "several", "window")
+RUNGS = ("naive", "constant", "tiled", "several", "window", "ahead")
 runs = {name: getattr(launch, name)(layer, x, w, y) for name in RUNGS}
 first = reference(layer._replace(images=1), x_host[:1], w_host)
 for name, run in runs.items():
@@ -112,7 +112,7 @@ for one in RAGGED:
     takes = ["naive", "constant", "direct"]
     takes += ["tiled"] * (launch.refuses_tiles(one) is None)
     takes += ["several"] * (launch.refuses_several(one) is None)
-    takes += ["window"] * (launch.refuses_window(one) is None)
+    takes += ["window", "ahead"] * (launch.refuses_window(one) is None)
     for name in takes:
         ct.poison(out)
         getattr(launch, name)(one, a, b, out)()
@@ -154,12 +154,12 @@ METRICS = {
 # Constant memory holds the weights of some filters: a launch for each so many.
 parts = ct.cdiv(layer.filters, launch.HELD // layer.product[2])
 at = {"naive": 0, "constant": 1, "tiled": 1 + parts}
-at |= {"several": 2 + parts, "window": 3 + parts}
+at |= {"several": 2 + parts, "window": 3 + parts, "ahead": 4 + parts}
 counted = ct.profile_launches(
     "images/direct",
     "regex:^direct_",
     list(METRICS.values()),
-    launches=4 + parts,
+    launches=5 + parts,
     skip=1,  # that of the program
 )
 

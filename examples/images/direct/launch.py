@@ -55,6 +55,7 @@ class Part(NamedTuple):
 
 MANY = Part()
 FEW = Part(8, 1, 8, 1)  # groups of few filters, such as depthwise ones
+EIGHT = Part(7, 8, 8, 8)  # 64 filters have one copy of the image
 
 
 @cache
@@ -357,9 +358,21 @@ def window(
     )
 
 
-def suits(shape: Shape) -> Part:
-    """MANY, or FEW for groups of few filters."""
-    return MANY if shape.filters // shape.groups >= 4 else FEW
+def ahead(shape: Shape, images, weights, results, part: Part | None = None):
+    """As `window`; the next step is on its way while this one is computed."""
+    shape.check("ahead")
+    part = part or suits(shape, ahead=True)
+    return window(shape, images, weights, results, part, ahead=True)
+
+
+def suits(shape: Shape, ahead: bool = False) -> Part:
+    """MANY, or FEW for groups of few filters; for `ahead`, EIGHT where there is
+    much to copy for each FMA and there are filters for 8 warps."""
+    filters = shape.filters // shape.groups
+    if filters < 4:
+        return FEW
+    much = shape.stride != (1, 1) or shape.window == (1, 1)
+    return EIGHT if ahead and much and filters >= EIGHT.together else MANY
 
 
 # --8<-- [start:choose]
@@ -374,10 +387,12 @@ def chosen(shape: Shape) -> str:
 
 def direct(shape: Shape, images: Any, weights: Any, results: Any):
     """The convolution, by the rung that suits it."""
+    shape.check("direct")
     operands = shape, images, weights, results
     rung = chosen(shape)
-    if rung == "window":
-        return window(*operands)
+    if rung == "window":  # sm_75 has no copies that go their way by themselves
+        modern = ct.device().compute_capability >= (8, 0)
+        return ahead(*operands) if modern else window(*operands)
     if rung == "several":
         return several(*operands, suits(shape))
     return naive(*operands)

@@ -76,8 +76,8 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
         *to = inside ? *at : 0.0f;
     }
     const int words = channels * window(s);
-    copy_weights<FILTERS, THREADS>(held, of_group + start * window(s), depth,
-                                   words, words, s.filters - filter);
+    copy_weights<WARPS, F>(held, of_group + start * window(s), depth, words,
+                           words, s.filters - filter);
     // --8<-- [end:copy]
     __syncthreads();
     // --8<-- [start:compute]

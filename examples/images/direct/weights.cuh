@@ -21,33 +21,36 @@ __host__ __device__ constexpr int weights_pitch(int filters) {
   return filters % 32 == 0 ? filters + 4 : filters;
 }
 
-// `count` words of each of FILTERS filters, turned: those of one place lie
-// together. from: the first word of the first filter, `depth` words before that
+// The weights of a block's WARPS * F filters, `count` words of each, turned:
+// those of one place lie together. Each warp copies those that it needs itself.
+// from: the first word of the block's first filter, `depth` words before that
 // of the next. Words from `there` on, and filters from `filters` on, are zeros.
 // --8<-- [start:copy]
-template <int FILTERS, int THREADS, bool ASYNC = false>
+template <int WARPS, int F, bool ASYNC = false>
 __device__ __forceinline__ void copy_weights(float* held, const float* from,
                                              int depth, int count, int there,
                                              int filters) {
+  constexpr int PITCH = weights_pitch(WARPS * F);
 #if ACROSS  // a lane for each filter: 32 places in memory for a load
+  constexpr int FILTERS = WARPS * F;
   const int f = threadIdx.x % FILTERS;
 #pragma unroll 1
-  for (int k = threadIdx.x / FILTERS; k < count; k += THREADS / FILTERS)
-    put<ASYNC>(held + k * weights_pitch(FILTERS) + f,
-               from + (long long)f * depth + k, f < filters && k < there);
+  for (int k = threadIdx.x / FILTERS; k < count; k += WARPS * 32 / FILTERS)
+    put<ASYNC>(held + k * PITCH + f, from + (long long)f * depth + k,
+               f < filters && k < there);
 #else
-  // A warp has 4 filters, and 8 words of each that lie side by side.
-  constexpr int SIDE = FILTERS % 4 == 0 ? 4 : 1, ALONG = 32 / SIDE;
-  constexpr int GROUPS = FILTERS / SIDE;
-  const int lane = threadIdx.x % 32;
-#pragma unroll 1
-  for (int i = threadIdx.x / 32; i < (count + ALONG - 1) / ALONG * GROUPS;
-       i += THREADS / 32) {
-    const int f = i % GROUPS * SIDE + lane % SIDE;
-    const int k = i / GROUPS * ALONG + lane / SIDE;
-    if (k < count)
-      put<ASYNC>(held + k * weights_pitch(FILTERS) + f,
-                 from + (long long)f * depth + k, f < filters && k < there);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // 4 filters at a time, and 8 words of each that lie side by side.
+  constexpr int SIDE = F % 4 == 0 ? 4 : 1, ALONG = 32 / SIDE;
+#pragma unroll
+  for (int g = 0; g < F; g += SIDE) {
+    const int f = warp * F + g + lane % SIDE;
+    const float* at = from + (long long)f * depth + lane / SIDE;
+    float* to = held + lane / SIDE * PITCH + f;
+#pragma unroll 2
+    for (int k = lane / SIDE; k < count;
+         k += ALONG, at += ALONG, to += ALONG * PITCH)
+      put<ASYNC>(to, at, f < filters && k < there);
   }
 #endif
 }

@@ -98,9 +98,10 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
         put<AHEAD>(&tiles[slot][c][i / TILE_WIDE][i % TILE_WIDE], at,
                    inside && start + c < s.channels);
     }
-    copy_weights<FILTERS, THREADS, AHEAD>(
+    copy_weights<WARPS, F, AHEAD>(
         &held[slot][0][0][0][0], of_group + start * WINDOW, depth,
         CHANNELS * WINDOW, depth - start * WINDOW, s.filters - filter);
+    if (AHEAD) __pipeline_commit();
   };
   // --8<-- [end:copy]
 

@@ -24,6 +24,7 @@ from cudatut.book.published.sgemm import sgemm
 FOLDER = "images/im2col"
 KINDS = ("words", "places", "four", "row")
 THREADS = 256
+BLOCKS = 4096  # more of them have several channels each
 ROOM = 2 << 30  # bytes that the matrix may take, unless one image needs more
 COLUMNS = MOST - 1024  # of a product
 
@@ -88,13 +89,18 @@ def fitting(shape: Shape, room: int = ROOM) -> int:
 # --8<-- [end:memory]
 
 
-def _grid(kind: str, shape: Shape, pitch: int) -> tuple[int, int]:
+def _grid(kind: str, shape: Shape, pitch: int, most: int) -> tuple[int, int]:
+    """Blocks of columns, and rows of blocks: as many as channels, or fewer, each
+    with several channels, where there are more than `most` blocks all the same."""
     rows = shape.channels * shape.window[0] * shape.window[1]
     threads = {"words": rows * pitch, "places": pitch}.get(kind, pitch // 4)
     blocks = ct.cdiv(threads, THREADS)
     if blocks > MOST:
         raise ValueError(f"im2col: {blocks} blocks, a grid has {MOST}")
-    return blocks, 1 if kind == "words" else min(shape.channels, 65535)
+    if kind == "words":
+        return blocks, 1
+    each = max(1, blocks * shape.channels // most)  # channels of a block
+    return blocks, min(ct.cdiv(shape.channels, each), 65535)
 
 
 def refuses_row(shape: Shape) -> str | None:
@@ -109,8 +115,10 @@ def refuses_row(shape: Shape) -> str | None:
 
 
 def chosen(shape: Shape) -> str:
-    """The rung that suits it."""
-    return "four"
+    """The rung that suits it: `row` where four places lie in one row, and their
+    windows share words."""
+    shares = shape.window[1] > 1 and shape.out[1] % 4 == 0
+    return "row" if shares and refuses_row(shape) is None else "four"
 
 
 def _filled(
@@ -120,6 +128,7 @@ def _filled(
     matrix: Any,
     pitch: int,
     defines: tuple = (),
+    blocks: int = BLOCKS,
 ):
     """A callable that writes the matrix of the images that begin there."""
     if kind not in KINDS:
@@ -130,7 +139,7 @@ def _filled(
             raise ValueError(f"im2col: {why}: `four` takes it")
         name += f"<{shape.window[1]},{shape.stride[1]}>"
     function = kernel("im2col", name, defines)
-    grid = _grid(kind, shape, pitch)
+    grid = _grid(kind, shape, pitch, blocks)
     given = shape.struct(), pitch, np.uint64(address), matrix
 
     def run(stream=None) -> None:
@@ -145,10 +154,12 @@ def im2col(
     matrix: Any,
     kind: str | None = None,
     defines: tuple = (),
+    blocks: int = BLOCKS,
 ):
     """matrix = the windows of all images. kind: one of KINDS, None for the one
-    that suits; defines: macros and their values. matrix: float32, of
-    `extents(shape)`; its address a multiple of 16."""
+    that suits; defines: macros and their values; blocks: about how many before a
+    thread has several channels. matrix: float32, of `extents(shape)`; its
+    address a multiple of 16."""
     shape.check("im2col")
     take = ct.operands("im2col")
     x = take.read(
@@ -160,7 +171,9 @@ def im2col(
     rows, pitch = extents(shape)
     m = take.write("matrix", matrix, "float32", (rows, pitch), align=16)
     kind = kind or chosen(shape)
-    run = _filled(kind, shape, int(x.address), m.address, pitch, defines)
+    run = _filled(
+        kind, shape, int(x.address), m.address, pitch, defines, blocks
+    )
     run.operands = x, m
     return run
 
