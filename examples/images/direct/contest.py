@@ -59,8 +59,12 @@ for name, shape in layers.items():
         "window": launch.window(*given),
         "ahead": launch.ahead(*given),
     }
-    if shape.flops < 2e10:  # the others would take too long
-        runs = {"naive": launch.naive(*given), **runs}
+    if shape.filters * shape.product[2] <= launch.HELD:  # all weights fit
+        runs = {
+            "naive": launch.naive(*given),
+            "constant": launch.constant(*given),
+            **runs,
+        }
     for rung, run in runs.items():
         ct.poison(y)
         run()
@@ -97,6 +101,30 @@ if not ct.tool.running():
         },
         corner="layer",
         units={**dict.fromkeys(shown, "TFLOP/s"), "ahead / cuDNN": "×"},
+    )
+
+# %% [markdown]
+# Constant memory, where one launch has the weights of all filters.
+
+# %% constant
+if not ct.tool.running():
+    ct.table(
+        "constant memory, where all weights fit",
+        {
+            name: {
+                "naive": one["naive"].value,
+                "constant": one["constant"].value,
+                "constant / naive": one.ratio("constant", "naive").median,
+            }
+            for name, one in times.items()
+            if any(row.name == "constant" for row in one.rows)
+        },
+        corner="layer",
+        units={
+            "naive": "TFLOP/s",
+            "constant": "TFLOP/s",
+            "constant / naive": "×",
+        },
     )
 
 # %% goals
