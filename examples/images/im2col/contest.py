@@ -134,6 +134,22 @@ if not ct.tool.running():
         },
     )
 
+# %% [markdown]
+# How many images a matrix holds.
+
+# %% at-once
+if not ct.tool.running():
+    counts = "1", "4", "16", "all"
+    ct.table(
+        "images at once",
+        {
+            name: {n: one[f"{n} at once"].value for n in counts}
+            for name, one in times.items()
+        },
+        corner="layer",
+        units=dict.fromkeys(counts, "TFLOP/s"),
+    )
+
 # %% goals
 if not ct.tool.running():
     pair = "chosen", "copy of a half"

@@ -167,6 +167,7 @@ __global__ void im2col_row(const Shape s, const long long pitch,
                              y * s.width + x]
                       : 0.0f;
       };
+      // --8<-- [start:row-loads]
       if (one) {
         float word[WORDS];
 #pragma unroll
@@ -175,7 +176,9 @@ __global__ void im2col_row(const Shape s, const long long pitch,
         for (int q = 0; q < COLUMNS; ++q, to += pitch)
           store(to, make_float4(word[q], word[q + STRIDE], word[q + 2 * STRIDE],
                                 word[q + 3 * STRIDE]));
-      } else {
+      }
+      // --8<-- [end:row-loads]
+      if (!one) {
 #pragma unroll 1
         for (int q = 0; q < COLUMNS; ++q, to += pitch)
           store(to,
