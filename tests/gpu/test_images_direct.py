@@ -100,26 +100,26 @@ def test_what_does_not_fit_is_refused_and_writes_nothing():
         right(launch.direct(*arguments), arguments, reference(shape, *numbers(shape)), "direct")
 
 
-@pytest.mark.parametrize(
-    ("file", "was", "fault"),
-    [
-        ("naive", "r * s.dilation_y", "r"),
-        ("naive", "s.stride_y - s.pad_y", "s.stride_y"),
-        ("naive", "x < s.width", "x <= s.width"),
-        ("constant", "filter / s.filters", "0"),
-        ("constant", "blockIdx.y * s.channels", "blockIdx.y"),
-        ("constant", "s.stride_x - s.pad_x", "s.stride_y - s.pad_x"),
-        ("constant", "q * s.dilation_x", "q * s.dilation_y"),
-        ("tiled", "ty * s.stride_y * wide", "ty * wide"),
-        ("several", "q * s.dilation_x", "q"),
-        ("window", "row * STRIDE - s.pad_y", "row * STRIDE"),
-        ("window", "slot ^ 1", "slot"),
-        ("window", "word[i * STRIDE + r]", "word[i + r]"),
-        ("naive", "% s.out_width * s.stride_x", "% s.out_width * s.stride_y"),
-        ("tiled", "s.stride_x - s.pad_x", "s.stride_x - s.pad_y"),
-        ("several", "row * s.stride_y - s.pad_y", "row * s.stride_y - s.pad_x"),
-    ],
-)
+FAULTS = [
+    ("naive", "r * s.dilation_y", "r"),
+    ("naive", "s.stride_y - s.pad_y", "s.stride_y"),
+    ("naive", "x < s.width", "x <= s.width"),
+    ("constant", "filter / s.filters", "0"),
+    ("constant", "blockIdx.y * s.channels", "blockIdx.y"),
+    ("constant", "s.stride_x - s.pad_x", "s.stride_y - s.pad_x"),
+    ("constant", "q * s.dilation_x", "q * s.dilation_y"),
+    ("tiled", "ty * s.stride_y * wide", "ty * wide"),
+    ("several", "q * s.dilation_x", "q"),
+    ("window", "row * STRIDE - s.pad_y", "row * STRIDE"),
+    ("window", "slot ^ 1", "slot"),
+    ("window", "word[i * STRIDE + r]", "word[i + r]"),
+    ("naive", "% s.out_width * s.stride_x", "% s.out_width * s.stride_y"),
+    ("tiled", "s.stride_x - s.pad_x", "s.stride_x - s.pad_y"),
+    ("several", "row * s.stride_y - s.pad_y", "row * s.stride_y - s.pad_x"),
+]
+
+
+@pytest.mark.parametrize(("file", "was", "fault"), FAULTS)
 def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
     """A source with the fault stands for the file; some convolution is then wrong."""
     from cudatut import paths

@@ -83,22 +83,22 @@ def test_what_is_refused_writes_nothing():
     assert np.array_equal(before, y.get().view("uint32"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "was", "fault"),
-    [
-        ("words", "s.stride_y - s.pad_y + r", "s.stride_y - s.pad_x + r"),
-        ("words", "q * s.dilation_x", "q * s.dilation_y"),
-        ("words", "s.out_width * s.stride_x", "s.out_width * s.stride_y"),
-        ("places", "s.stride_x - s.pad_x;", "s.stride_x;"),
-        ("places", "top + r * s.dilation_y", "top + r"),
-        ("places", "image < s.images && y >= 0", "y >= 0"),
-        ("four", "row = 0, ++image[i + 1]", "++image[i + 1]"),
-        ("four", "at * s.stride_x - s.pad_x", "at * s.stride_y - s.pad_x"),
-        ("four", "r * s.dilation_y,", "q * s.dilation_y,"),
-        ("row", "word[q + 2 * STRIDE]", "word[q + 2]"),
-        ("row", "of.top[0] == of.top[3] &&", ""),
-    ],
-)
+FAULTS = [
+    ("words", "s.stride_y - s.pad_y + r", "s.stride_y - s.pad_x + r"),
+    ("words", "q * s.dilation_x", "q * s.dilation_y"),
+    ("words", "s.out_width * s.stride_x", "s.out_width * s.stride_y"),
+    ("places", "s.stride_x - s.pad_x;", "s.stride_x;"),
+    ("places", "top + r * s.dilation_y", "top + r"),
+    ("places", "image < s.images && y >= 0", "y >= 0"),
+    ("four", "row = 0, ++image[i + 1]", "++image[i + 1]"),
+    ("four", "at * s.stride_x - s.pad_x", "at * s.stride_y - s.pad_x"),
+    ("four", "r * s.dilation_y,", "q * s.dilation_y,"),
+    ("row", "word[q + 2 * STRIDE]", "word[q + 2]"),
+    ("row", "of.top[0] == of.top[3] &&", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "was", "fault"), FAULTS)
 def test_faults_in_index_maps_are_noticed(kind, was, fault, monkeypatch):
     """A source with the fault stands for the file; some matrix is then wrong."""
     from cudatut import paths

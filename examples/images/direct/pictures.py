@@ -52,6 +52,8 @@ for name, ours, theirs in zip(
     expected,
 ):
     ct.check(ours, theirs, name=name, rtol=0, atol=bound)
+
+# %% off
 off = np.abs(found - expected)
 ct.facts(
     "differences to SciPy, of 255 levels",
