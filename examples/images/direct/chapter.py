@@ -144,6 +144,7 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 METRICS = {
     "instructions": "smsp__inst_executed.sum",
     "FMAs": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "L1 hits": "l1tex__t_sector_hit_rate.pct",
     "slots used": "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "barrier": STALL.format("barrier"),
     "L1": STALL.format("long_scoreboard"),
@@ -178,7 +179,7 @@ if counted:
         "warps that wait, per issued instruction",
         rows,
         corner="kernel",
-        units={"slots used": "%", "rate": "TFLOP/s"},
+        units={"L1 hits": "%", "slots used": "%", "rate": "TFLOP/s"},
     )
 
 # %% [markdown]
