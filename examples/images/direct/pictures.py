@@ -79,7 +79,7 @@ edges = np.hypot(found[2], found[3])
 show(
     "the photograph",
     gray,
-    "A woman in an orange spacesuit smiles, in gray; behind her a flag and a "
+    "A woman in a spacesuit smiles, in shades of gray; behind her a flag and a "
     "model of a space shuttle.",
     "灰度照片：一位身穿宇航服的女士面带微笑，身后是国旗和航天飞机模型。",
 )
