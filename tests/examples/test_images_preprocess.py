@@ -1,10 +1,17 @@
 """examples/images/preprocess without a GPU: where an image goes, the taps, the bytes that count, and what a launcher refuses."""
 
+import subprocess
+from pathlib import Path
+
+import gpp
 import numpy as np
 import pytest
 
 import cudatut as ct
 from cudatut.book.images.preprocess import preprocess, reference
+
+HERE = Path(__file__).parent
+FOLDER = Path(preprocess.__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +64,7 @@ def test_batch_and_its_table():
     batch = preprocess.Batch(images)
     assert batch.firsts == [0, 48] and batch.pixels.size == 64 + preprocess.BEHIND
     table = batch.places(10, 10)
-    assert preprocess.IMAGE.itemsize == 40 and table["first"].tolist() == [0, 48]
+    assert preprocess.IMAGE.itemsize == 48 and table["first"].tolist() == [0, 48]
     assert table[0]["new_height"] == 6 and table[0]["top"] == 2 and table[0]["across"] == 0.5
 
 
@@ -76,4 +83,70 @@ def test_what_is_no_batch_is_refused(images, error):
 
 
 def test_neighbors_divide_the_width():
-    assert [preprocess.plan_of(w, PIXELS=4)["PIXELS"] for w in (640, 642, 641, 1)] == [4, 2, 1, 1]
+    widths = (640, 642, 641, 1)
+    assert [preprocess.plan_of(w, "rows")["PIXELS"] for w in widths] == [4, 2, 1, 1]
+    plans = [preprocess.plan_of(w, "dots") for w in widths]
+    assert [plan["NEIGHBORS"] for plan in plans] == [4, 2, 1, 1]
+    assert all(plan["PIXELS"] == 4 for plan in plans)
+
+
+def bf16(words):
+    return (words.astype("uint32") << 16).view("float32").astype("float64")
+
+
+def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=None, **plan):
+    """What a kernel writes there."""
+    batch = preprocess.Batch(images, align)
+    plan = preprocess.plan_of(width, way, **plan)
+    scale = preprocess.scale_of(way, border, reference.MEAN, reference.STD)
+    made = gpp.compiled(
+        HERE / "letterbox_on_cpu.cpp",
+        "-O1",
+        "-std=c++20",
+        "-ffp-contract=off",
+        *(f"-D{name}={value}" for name, value in plan.items()),
+        f"-DNAME=letterbox_{way}",
+        f"-DSCALE={'Scale' if way == 'dots' else 'Normalize'}",
+        f"-DTILE_WIDE={32 * plan.get('PIXELS', 1)}",
+        f"-DTILE_HIGH={8 * plan.get('ROWS', 1)}",
+        places=(f'-DKERNEL="{source or FOLDER / (way + ".cu")}"', f"-I{FOLDER}", f"-I{HERE / 'no_cuda'}"),
+    )
+    given, out = folder / "batch", folder / "out"
+    table = batch.places(height, width)
+    given.write_bytes(batch.pixels.tobytes() + table.tobytes() + scale.tobytes())
+    run = [made, given, str(len(images)), str(height), str(width), out]
+    done = subprocess.run(run, check=False, timeout=60)
+    assert done.returncode == 0, done.returncode
+    return np.frombuffer(out.read_bytes(), "uint16")
+
+
+SIZES = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 65), (64, 48), (192, 96), (100, 300)]
+PLANS = [
+    ("pixel", {}),
+    ("rows", {}),
+    ("rows", {"PIXELS": 2, "ROWS": 1, "WORDS": 0, "BY_BITS": 0, "SKIP": 0}),
+    ("dots", {}),
+    ("dots", {"STREAMED": 1, "UNROLL": 4}),
+    ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
+    ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
+    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1}),
+    ("dots", {"CHANNELS_LAST": 1}),
+    ("rows", {"CHANNELS_LAST": 1}),
+    ("dots", {"SWAP": 0}),
+]
+
+
+@pytest.mark.parametrize("way, plan", PLANS)
+def test_every_kernel_makes_the_input_of_a_network(way, plan, tmp_path):
+    chance = np.random.default_rng(0)
+    images = [chance.integers(0, 256, (*size, 3), dtype="uint8") for size in SIZES]
+    for height, width, align in ((1, 1, 16), (64, 64, 1), (31, 33, 16), (66, 130, 1), (48, 96, 16)):
+        got = bf16(on_a_cpu(tmp_path, images, height, width, way, align, **plan))
+        want = np.stack([reference.letterbox(i, height, width) for i in images])
+        if plan.get("SWAP") == 0:
+            own = [reference.letterbox(i[:, :, ::-1], height, width) for i in images]
+            want = np.stack(own)
+        if plan.get("CHANNELS_LAST"):
+            want = want.transpose(0, 2, 3, 1)
+        error = np.abs(got.reshape(want.shape) - want)
+        assert (error <= 2**-8 * np.abs(want) + 1e-3).all(), (height, width, error.max())
