@@ -3,6 +3,10 @@
 // planes of a batch in bf16. A thread makes a pixel of the output.
 #include "letterbox.cuh"
 
+#ifndef BORDER
+#define BORDER 1  // 1: pixels around the image are written, 0: left alone
+#endif
+
 // --8<-- [start:pixel]
 __device__ __forceinline__ float between(float a, float b, float weight) {
   return fmaf(weight, b - a, a);
@@ -18,8 +22,10 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
   if (x >= width || y >= height) return;
   const Image image = images[blockIdx.z];
   float v[3] = {scale.border, scale.border, scale.border};
-  if (inside(x, image.left, image.new_width) &&
-      inside(y, image.top, image.new_height)) {
+  const bool in = inside(x, image.left, image.new_width) &&
+                  inside(y, image.top, image.new_height);
+  if (!in && !BORDER) return;
+  if (in) {
     const Tap column = tap(x - image.left, (float)image.across, image.width);
     const Tap row = tap(y - image.top, (float)image.down, image.height);
     const long long first = (long long)row.lo * image.width + column.lo;
