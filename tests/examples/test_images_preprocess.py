@@ -95,7 +95,7 @@ def bf16(words):
 
 
 def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=None, **plan):
-    """What a kernel writes there."""
+    """What a kernel writes there; None where it reads a word beside the batch."""
     batch = preprocess.Batch(images, align)
     plan = preprocess.plan_of(width, way, **plan)
     scale = preprocess.scale_of(way, border, reference.MEAN, reference.STD)
@@ -109,13 +109,19 @@ def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=No
         f"-DSCALE={'Scale' if way == 'dots' else 'Normalize'}",
         f"-DTILE_WIDE={32 * plan.get('PIXELS', 1)}",
         f"-DTILE_HIGH={8 * plan.get('ROWS', 1)}",
-        places=(f'-DKERNEL="{source or FOLDER / (way + ".cu")}"', f"-I{FOLDER}", f"-I{HERE / 'no_cuda'}"),
+        places=(
+            f'-DKERNEL="{source or FOLDER / (way + ".cu")}"',
+            f"-I{FOLDER}",
+            f"-I{HERE / 'no_cuda'}",
+        ),
     )
     given, out = folder / "batch", folder / "out"
     table = batch.places(height, width)
     given.write_bytes(batch.pixels.tobytes() + table.tobytes() + scale.tobytes())
     run = [made, given, str(len(images)), str(height), str(width), out]
     done = subprocess.run(run, check=False, timeout=60)
+    if done.returncode == 3:
+        return None
     assert done.returncode == 0, done.returncode
     return np.frombuffer(out.read_bytes(), "uint16")
 
@@ -150,3 +156,45 @@ def test_every_kernel_makes_the_input_of_a_network(way, plan, tmp_path):
             want = want.transpose(0, 2, 3, 1)
         error = np.abs(got.reshape(want.shape) - want)
         assert (error <= 2**-8 * np.abs(want) + 1e-3).all(), (height, width, error.max())
+
+
+FAULTS = {
+    "a center at its corner": ("letterbox.cuh", "(x + Number(0.5)) * step - Number(0.5)", "x * step"),
+    "the other neighbor's weight": ("dots.cu", "right << 16 | (ONE - right)", "(ONE - right) << 16 | right"),
+    "a row too far": ("dots.cu", "one.lo * bytes", "(one.lo + 1) * bytes"),
+    "weights of rows exchanged": ("dots.cu", "1 - one.weight, one.weight}", "one.weight, 1 - one.weight}"),
+    "a channel of the next pixel": ("dots.cu", "0x4130", "0x4140"),
+    "no border": ("dots.cu", "in ? ZERO : scale.outside", "ZERO"),
+    "columns beside the image": ("dots.cu", "in ? right << 16 | (ONE - right) : 0", "right << 16 | (ONE - right)"),
+    "channels in their order": ("dots.cu", "SWAP ? 2 - c : c", "c"),
+    "a plane too near": ("letterbox.cuh", "3 * image * plane + pixel)", "2 * image * plane + pixel)"),
+    "the last columns": ("dots.cu", "left + WIDE > image.left", "left > image.left"),
+    "a row of weight 0 for all": ("dots.cu", "one.weight > 0 ? up + bytes : up", "up"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_noticed(name, tmp_path):
+    file, old, new = FAULTS[name]
+    for source in ("letterbox.cuh", "dots.cu"):
+        text = (FOLDER / source).read_text()
+        if source == file:
+            flat = " ".join(text.split())
+            assert flat.count(" ".join(old.split())) == 1, old
+            lines = text.splitlines(keepends=True)
+            whole = [k for k, line in enumerate(lines) if old in line]
+            assert len(whole) == 1, "the text of a fault stands in one line"
+            lines[whole[0]] = lines[whole[0]].replace(old, new)
+            text = "".join(lines)
+        (tmp_path / source).write_text(text)
+    chance = np.random.default_rng(0)
+    images = [chance.integers(0, 256, (*size, 3), dtype="uint8") for size in SIZES]
+    height, width = 48, 160
+    source = tmp_path / "dots.cu"
+    words = on_a_cpu(tmp_path, images, height, width, "dots", source=source)
+    if words is None:
+        return
+    got = bf16(words)
+    want = np.stack([reference.letterbox(i, height, width) for i in images])
+    error = np.abs(got.reshape(want.shape) - want)
+    assert not (error <= 2**-8 * np.abs(want) + 1e-3).all()
