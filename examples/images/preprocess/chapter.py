@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "One kernel for a network's input", zh: "一个 kernel 备好网络输入"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 120
 #     sizes:
 #       many: [64, 2]
