@@ -59,7 +59,7 @@ for image, planes in zip(images, found):
         print(f" to {planes[c].max():6.3f}, corner {planes[c, 0, 0]:6.3f}")
 
 # %% [markdown]
-# A network has no eyes. To see its input, undo what was done to the numbers.
+# To look at the input of a network, undo what was done to its numbers.
 
 # %% pictures
 from cudatut.book.images.preprocess import reference
@@ -94,7 +94,13 @@ ct.picture(
 )
 for image, planes in zip(images, found):
     expected = reference.letterbox(image, side, side)
-    ct.check(planes, expected, name=str(image.shape), rtol=2**-8, atol=1e-3)
+    ct.check(
+        planes,
+        expected,
+        name=f"{image.shape[0]} x {image.shape[1]}",
+        rtol=2**-8,
+        atol=1e-3,
+    )
 
 # %% [markdown]
 # The bytes of 64 photographs of different sizes: by four launches, of which
@@ -141,27 +147,34 @@ sizes = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 65), (192, 96), (641, 639)]
 small = noise(sizes)
 
 
-def check(height, width, align, last=False, **plan):
+WAYS = {
+    "pixel": "a pixel for each thread",
+    "rows": "words",
+    "dots": "dot products",
+}
+
+
+def check(way, height, width, align, last=False):
     shape = (3, height, width)
     target = ct.empty((len(sizes), *np.roll(shape, -last)), "uint16")
     ct.poison(target)
-    letterbox(Batch(small, align), target, channels_last=last, **plan)()
+    letterbox(Batch(small, align), target, way=way, channels_last=last)()
     wanted = np.stack([reference.letterbox(i, height, width) for i in small])
     if last:
         wanted = wanted.transpose(0, 2, 3, 1)
     ct.check(
         bf16(target.get()), wanted, rtol=2**-8, atol=1e-3,
-        name=f"{plan['way']}, {height} x {width}, aligned to {align}"
+        name=f"{WAYS[way]}, {height} x {width}, aligned to {align}"
         + (", channels last" if last else ""),
     )  # fmt: skip
 
 
 for height, width in outputs:
-    check(height, width, 16, way="pixel")
+    check("pixel", height, width, 16)
     for way in ("rows", "dots"):
         for align in (16, 1):
-            check(height, width, align, way=way)
-        check(height, width, 1, last=True, way=way)
+            check(way, height, width, align)
+        check(way, height, width, 1, last=True)
 
 # %% [markdown]
 # 64 photographs to 640 x 640: the steps of this chapter, torchvision's chain of

@@ -85,7 +85,7 @@ __device__ __forceinline__ void find(Taps& taps, const Image& image, int x,
     taps.weights[t] = in ? right << 16 | (ONE - right) : 0;
     taps.zero[t] = in ? ZERO : scale.outside;
   }
-  const int i = ACROSS * DOWN - 1 - t;  // other threads, where there are
+  const int i = ACROSS * DOWN - 1 - t;  // other threads, if there are enough
   if (i < HIGH) {
     const Tap one = tap(y + i - image.top, image.down, image.height);
     const unsigned bytes = 3u * image.width, up = one.lo * bytes;
