@@ -108,7 +108,7 @@ def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=No
         f"-DNAME=letterbox_{way}",
         f"-DSCALE={'Scale' if way == 'dots' else 'Normalize'}",
         f"-DTILE_WIDE={32 * plan.get('PIXELS', 1)}",
-        f"-DTILE_HIGH={8 * plan.get('ROWS', 1)}",
+        f"-DTILE_HIGH={plan.get('DOWN', 8) * plan.get('ROWS', 1)}",
         places=(
             f'-DKERNEL="{source or FOLDER / (way + ".cu")}"',
             f"-I{FOLDER}",
@@ -132,7 +132,8 @@ PLANS = [
     ("rows", {}),
     ("rows", {"PIXELS": 2, "ROWS": 1, "WORDS": 0, "BY_BITS": 0, "SKIP": 0}),
     ("dots", {}),
-    ("dots", {"STREAMED": 1, "UNROLL": 4}),
+    ("dots", {"STREAMED": 1, "UNROLL": 4, "BOTH": 1}),
+    ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
     ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1}),

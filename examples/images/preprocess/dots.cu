@@ -17,6 +17,9 @@
 #ifndef UNROLL
 #define UNROLL 1  // rows of a thread at the same time
 #endif
+#ifndef BOTH
+#define BOTH 0  // 1: a row of weight 0 is blended all the same, 0: it is not
+#endif
 #ifndef BLOCKS
 #define BLOCKS 4  // that a multiprocessor holds, at least
 #endif
@@ -102,6 +105,31 @@ __device__ __forceinline__ int column(int p) {
   return store * NEIGHBORS + p % NEIGHBORS;
 }
 
+// --8<-- [start:blend]
+// A row of four neighbors, of two rows of the photograph or of one.
+template <bool both>
+__device__ __forceinline__ void blend(
+    float (&v)[3][PIXELS], const unsigned char* first, const Row& row,
+    const unsigned (&at)[PIXELS], const unsigned (&weights)[PIXELS],
+    const unsigned (&zero)[PIXELS], const Scale& scale) {
+  const unsigned char* const up = first + row.up;
+  const unsigned char* const down = first + row.down;
+#pragma unroll
+  for (int p = 0; p < PIXELS; ++p) {
+    float sum[3], more[3];
+    dots(sum, up + at[p], weights[p], zero[p]);
+    if (both) dots(more, down + at[p], weights[p], zero[p]);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      const int from = SWAP ? 2 - c : c;
+      v[c][p] = scale.plus[c];
+      if (both) v[c][p] = fmaf(more[from], row.below * scale.by[c], v[c][p]);
+      v[c][p] = fmaf(sum[from], row.above * scale.by[c], v[c][p]);
+    }
+  }
+}
+// --8<-- [end:blend]
+
 // --8<-- [start:kernel]
 // pixels: 12 bytes longer than its images, each of which has fewer than
 // 2^32 bytes.
@@ -121,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, BLOCKS)
     __syncthreads();
   }
 #pragma unroll
-  for (int p = 0; p < PIXELS; ++p) {
+  for (int p = 0; p < PIXELS; ++p) {  // nobody uses them without `any`
     const int i = column(p);
     at[p] = taps.at[i], weights[p] = taps.weights[i], zero[p] = taps.zero[i];
   }
@@ -136,25 +164,11 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, BLOCKS)
     if (y >= height) return;
     float v[3][PIXELS];
     if (any && inside(y, image.top, image.new_height)) {
-      const Row rows = taps.row[i];
-      float above[3], below[3];
-#pragma unroll
-      for (int c = 0; c < 3; ++c) {
-        above[c] = rows.above * scale.by[c];
-        below[c] = rows.below * scale.by[c];
-      }
-#pragma unroll
-      for (int p = 0; p < PIXELS; ++p) {
-        float up[3], down[3];
-        dots(up, first + rows.up + at[p], weights[p], zero[p]);
-        dots(down, first + rows.down + at[p], weights[p], zero[p]);
-#pragma unroll
-        for (int c = 0; c < 3; ++c) {
-          const int from = SWAP ? 2 - c : c;
-          v[c][p] = fmaf(down[from], below[c], scale.plus[c]);
-          v[c][p] = fmaf(up[from], above[c], v[c][p]);
-        }
-      }
+      const Row rows = taps.row[i];  // a warp has one row: no divergence
+      if (BOTH || rows.below > 0)
+        blend<true>(v, first, rows, at, weights, zero, scale);
+      else
+        blend<false>(v, first, rows, at, weights, zero, scale);
     } else {
 #pragma unroll
       for (int p = 0; p < PIXELS; ++p)

@@ -7,6 +7,9 @@
 #ifndef SWAP
 #define SWAP 1  // 1: the first channel is written last, 0: first
 #endif
+#ifndef DOWN
+#define DOWN 8  // threads of a block, downwards; 32 across
+#endif
 #ifndef STREAMED
 #define STREAMED 0  // 1: stores that say that nobody reads the output soon
 #endif
@@ -14,7 +17,7 @@
 #define CHANNELS_LAST 0  // 1: [height][width][3], 0: [3][height][width]
 #endif
 
-constexpr int ACROSS = 32, DOWN = 8;  // threads of a block
+constexpr int ACROSS = 32;  // threads of a block
 
 // --8<-- [start:image]
 // Images are uint8, three channels for each pixel, row after row, one image

@@ -126,7 +126,7 @@ def letterbox(
     shape = (n, None, None, 3) if channels_last else (n, 3, None, None)
     o = take.write("out", out, "uint16", shape, align=16)
     height, width = o.shape[1:3] if channels_last else o.shape[2:]
-    if not (1 <= height <= DOWN * 65_535 and width >= 1):
+    if not (1 <= height <= 65_535 and width >= 1):
         raise ValueError(f"letterbox: an output of {height} x {width}")
     plan = plan_of(width, way, **plan)
     if channels_last:
@@ -134,13 +134,15 @@ def letterbox(
     table = ct.to_device(batch.places(height, width).view("uint8"))
     scale = scale_of(way, border, mean, std)
     one = kernel(way, tuple(sorted(plan.items())))
-    across, down = (ACROSS * plan.get("PIXELS", 1), DOWN * plan.get("ROWS", 1))
+    threads = (ACROSS, plan.get("DOWN", DOWN))
+    across = threads[0] * plan.get("PIXELS", 1)
+    down = threads[1] * plan.get("ROWS", 1)
     grid = (ct.cdiv(width, across), ct.cdiv(height, down), n)
 
     def run(stream=None):
         one(
             pixels.address, table, scale, height, width,
-            o.address, grid=grid, block=(ACROSS, DOWN), stream=stream,
+            o.address, grid=grid, block=threads, stream=stream,
         )  # fmt: skip
 
     run.operands = (pixels, o, table)
