@@ -1,7 +1,7 @@
 // Kernels of examples/images/preprocess on a CPU: each thread of a block runs up to its barrier, then each runs again and goes
 // past it (a thread does the same twice). KERNEL: the file; NAME: its function; SCALE: the struct that it takes.
 //
-//     program batch images count height width out
+//     program batch images height width out
 //
 // Reads the bytes, the table and the scale (in this order) from `batch`, as the launcher makes them; writes the output.
 #include <algorithm>
@@ -30,7 +30,7 @@ struct uint2 {
 struct uint4 {
   unsigned x, y, z, w;
 };
-static Three threadIdx, blockIdx;
+static Three threadIdx, blockIdx, gridDim;
 struct Barrier {};
 static bool past;
 static void __syncthreads() {
@@ -104,11 +104,13 @@ int main(int, char** words) {
   const long long size = 3LL * images * height * width;
   std::vector<unsigned> out(size / 2 + 64, 0xffffffffu);
   auto* const to = (__nv_bfloat16*)out.data();
-  for (blockIdx.z = 0; blockIdx.z < (unsigned)images; ++blockIdx.z)
-    for (blockIdx.y = 0; blockIdx.y * TILE_HIGH < (unsigned)height;
-         ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x * TILE_WIDE < (unsigned)width;
-           ++blockIdx.x)
+  const unsigned across = (width + TILE_WIDE - 1) / TILE_WIDE;
+  const unsigned down = (height + TILE_HIGH - 1) / TILE_HIGH;
+  const unsigned each = images;
+  gridDim = {across, TURNED ? each : down, TURNED ? down : each};
+  for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
         for (const bool turn : {false, true})
           for (threadIdx.y = 0; threadIdx.y < DOWN; ++threadIdx.y)
             for (threadIdx.x = 0; threadIdx.x < ACROSS; ++threadIdx.x) {

@@ -107,6 +107,7 @@ def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=No
         *(f"-D{name}={value}" for name, value in plan.items()),
         f"-DNAME=letterbox_{way}",
         f"-DSCALE={'Scale' if way == 'dots' else 'Normalize'}",
+        f"-DTURNED={plan.get('CENTER', 0)}",
         f"-DTILE_WIDE={32 * plan.get('PIXELS', 1)}",
         f"-DTILE_HIGH={plan.get('DOWN', 8) * plan.get('ROWS', 1)}",
         places=(
@@ -134,6 +135,7 @@ PLANS = [
     ("dots", {}),
     ("dots", {"STREAMED": 1, "UNROLL": 4, "BOTH": 1}),
     ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
+    ("dots", {"CENTER": 1, "ROWS": 1}),
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
     ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1}),

@@ -19,6 +19,7 @@ PLANS = [
     ("dots", {}),
     ("dots", {"UNROLL": 2, "BLOCKS": 5, "BOTH": 1}),
     ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
+    ("dots", {"CENTER": 1}),
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
     ("dots", {"NEIGHBORS": 1, "STREAMED": 1}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),

@@ -48,6 +48,8 @@ VARIANTS = {
     "dots, 5 blocks, pairs": {"NEIGHBORS": 2, "BLOCKS": 5},
     "dots, 5 blocks, 2 pixels": {"PIXELS": 2, "NEIGHBORS": 2, "BLOCKS": 5},
     "dots, 8 pixels": {"PIXELS": 8, "NEIGHBORS": 4, "ROWS": 2, "BLOCKS": 2},
+    "dots, 5 blocks, middle first": {"BLOCKS": 5, "CENTER": 1},
+    "dots, 5 blocks, 2 rows, middle first": {"BLOCKS": 5, "CENTER": 1, "ROWS": 2},
     "dots, 5 blocks, streamed": {"BLOCKS": 5, "STREAMED": 1},
 }
 

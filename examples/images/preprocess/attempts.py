@@ -60,6 +60,10 @@ VARIANTS = {
     "two rows of a thread": Variant("one row alone", 1.0, plan={"ROWS": 2}),
     # A load of a warp touches half of the lines.
     "stores of pairs": Variant("one row alone", 1.03, plan={"NEIGHBORS": 2}),
+    # The last blocks have nothing but border, and are short.
+    "middle first": Variant(
+        "five blocks", 1.02, plan={"BLOCKS": 5, "CENTER": 1}
+    ),
     # Nobody reads the output soon.
     "streaming stores": Variant("one row alone", 1.0, plan={"STREAMED": 1}),
 }

@@ -20,6 +20,9 @@
 #ifndef BOTH
 #define BOTH 0  // 1: a row of weight 0 is blended all the same, 0: it is not
 #endif
+#ifndef CENTER
+#define CENTER 0  // 1: tiles of the middle first, of all images, 0: by image
+#endif
 #ifndef BLOCKS
 #define BLOCKS 4  // that a multiprocessor holds, at least
 #endif
@@ -130,6 +133,14 @@ __device__ __forceinline__ void blend(
 }
 // --8<-- [end:blend]
 
+// Which row of tiles a block has. From the middle outwards: the last ones have
+// nothing but border.
+__device__ __forceinline__ int tile_row() {
+  if (!CENTER) return blockIdx.y;
+  const int k = blockIdx.z, away = (k + 1) / 2;
+  return (int)gridDim.z / 2 + (k % 2 ? -away : away);
+}
+
 // --8<-- [start:kernel]
 // pixels: 12 bytes longer than its images, each of which has fewer than
 // 2^32 bytes.
@@ -138,8 +149,9 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, BLOCKS)
                    const Image* __restrict__ images, Scale scale, int height,
                    int width, __nv_bfloat16* __restrict__ out) {
   __shared__ Taps taps;
-  const Image image = images[blockIdx.z];
-  const int left = blockIdx.x * WIDE, top = blockIdx.y * HIGH;
+  const int of = CENTER ? blockIdx.y : blockIdx.z;
+  const Image image = images[of];
+  const int left = blockIdx.x * WIDE, top = tile_row() * HIGH;
   const bool any =  // of the image, in this tile
       left < image.left + image.new_width && left + WIDE > image.left &&
       top < image.top + image.new_height && top + HIGH > image.top;
@@ -156,8 +168,8 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, BLOCKS)
   const unsigned char* const first = pixels + image.first;
   const long long plane = (long long)height * width;
   const long long row = (long long)DOWN * width * (CHANNELS_LAST ? 3 : 1);
-  __nv_bfloat16* to = place(out, blockIdx.z, top + threadIdx.y,
-                            left + column(0), height, width);
+  __nv_bfloat16* to =
+      place(out, of, top + threadIdx.y, left + column(0), height, width);
 #pragma unroll UNROLLED
   for (int r = 0; r < ROWS; ++r, to += row) {
     const int i = r * DOWN + threadIdx.y, y = top + i;

@@ -138,6 +138,8 @@ def letterbox(
     across = threads[0] * plan.get("PIXELS", 1)
     down = threads[1] * plan.get("ROWS", 1)
     grid = (ct.cdiv(width, across), ct.cdiv(height, down), n)
+    if plan.get("CENTER"):
+        grid = (grid[0], n, grid[1])
 
     def run(stream=None):
         one(
