@@ -46,6 +46,7 @@ VARIANTS = {
     "dots, 10 blocks of 128": {"DOWN": 4, "BLOCKS": 10},
     "dots, 10 blocks of 128, 8 rows": {"DOWN": 4, "BLOCKS": 10, "ROWS": 8},
     "dots, 5 blocks, pairs": {"NEIGHBORS": 2, "BLOCKS": 5},
+    "dots, 5 blocks, singles": {"NEIGHBORS": 1, "BLOCKS": 5},
     "dots, 5 blocks, 2 pixels": {"PIXELS": 2, "NEIGHBORS": 2, "BLOCKS": 5},
     "dots, 8 pixels": {"PIXELS": 8, "NEIGHBORS": 4, "ROWS": 2, "BLOCKS": 2},
     "dots, 5 blocks, middle first": {"BLOCKS": 5, "CENTER": 1},
