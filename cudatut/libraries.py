@@ -19,6 +19,7 @@ MODULES = {
     "llm": ("gguf", "tokenizers"),
     "cutlass": ("cutlass",),
     "bindings": ("nanobind",),
+    "images": ("PIL", "skimage"),
 }
 
 CUTLASS = "nvidia-cutlass==4.2.0.0"
