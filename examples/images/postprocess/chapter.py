@@ -3,9 +3,11 @@
 #   cudatut:
 #     title: {en: "After the network: boxes and NMS", zh: "网络之后：检测框与 NMS"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 120
 #     sizes:
 #       many: [20_000, 300]
+#       each: [625, 10]
 #       lengths: [[500, 3_001], [130]]
 # ---
 
@@ -224,3 +226,37 @@ if not ct.tool.running():
                 "in the same order": bool(np.array_equal(own, found)),
             },
         )
+
+# %% [markdown]
+# Boxes of different classes must not remove each other. A usual way moves the
+# boxes of each class to a place of their own. What does fp32 say to that?
+
+# %% moved
+each = 625  # boxes of an image
+rows = {}
+for name, images in {"one image": 1, "a batch of 32": 32}.items():
+    boxes, scores, labels = reference.batch(images, each, classes=80)
+    n = len(boxes)
+    kept, number = ct.empty(n, "int32"), ct.empty(1, "int32")
+    found = []
+    step = boxes.max() + np.float32(1)
+    far = labels.astype("float32") * step
+    for a, own in ((boxes, ct.to_device(labels)), (boxes + far[:, None], None)):
+        nms(ct.to_device(a), ct.to_device(scores), kept, number, classes=own)()
+        found.append(kept.get()[: int(number.get()[0])])
+    by_label, moved = found
+    want = reference.nms(boxes, scores, classes=labels)
+    ct.check(by_label, want, name=f"{name}: by label", rtol=0)
+    rows[name] = {
+        "stay": len(by_label),
+        "only by label": len(np.setdiff1d(by_label, moved)),
+        "only moved": len(np.setdiff1d(moved, by_label)),
+        "moved by up to": float(far.max()),
+        "grid of fp32 there": float(np.spacing(far.max())),
+    }
+ct.table(
+    "80 classes, compared by label or moved",
+    rows,
+    corner="boxes",
+    units={"moved by up to": "pixels", "grid of fp32 there": "pixels"},
+)

@@ -121,6 +121,11 @@ def some_boxes(n, side=1000.0, size=100.0, seed=0):
 def around(n, things=50, seed=0):
     """Boxes as a detector makes them: many around each of a few things, those
     that fit best with the best scores."""
+    return _around(n, things, seed)[:2]
+
+
+def _around(n, things, seed):
+    """The same, and which thing each box is around."""
     chance = np.random.default_rng(seed)
     middle = chance.uniform(100, 900, (things, 2))
     extent = chance.uniform(30, 200, (things, 2))
@@ -128,10 +133,22 @@ def around(n, things=50, seed=0):
     shift = chance.normal(0, 0.1, (4, n))
     at = middle[which] + extent[which] * shift[:2].T
     half = extent[which] / 2 * np.exp(shift[2:].T)
-    scores = np.exp(-np.abs(shift).sum(axis=0))
-    return np.concatenate([at - half, at + half], 1).astype("float32"), (
-        np.round(scores, 4).astype("float32")
-    )
+    boxes = np.concatenate([at - half, at + half], 1).astype("float32")
+    scores = np.round(np.exp(-np.abs(shift).sum(axis=0)), 4)
+    return boxes, scores.astype("float32"), which
+
+
+def batch(images, each, classes, things=10):
+    """Boxes and scores of several images, one image after the other, and a
+    label of each: of its image and its class."""
+    found = [_around(each, things, seed) for seed in range(images)]
+    labels = [
+        m * classes
+        + np.random.default_rng(m + 1).integers(0, classes, things)[which]
+        for m, (_, _, which) in enumerate(found)
+    ]
+    boxes, scores, _ = (np.concatenate(one) for one in zip(*found))
+    return boxes, scores, np.concatenate(labels).astype("int32")
 
 
 def chain(n):
