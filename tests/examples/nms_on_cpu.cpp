@@ -1,6 +1,7 @@
-// The kernels of nms.cu on boxes that are in order. Numbers: which way (0 boxes,
-// 1 tiles, 2 ahead, 3 together), n, those that take part, the seed; the limit in
-// thousandths. Input: boxes, classes. Output: how many stay, and their indices.
+// The kernels of nms.cu on boxes that are in order. Numbers: which way (0
+// boxes, 1 tiles, 2 ahead, 3 together), n, those that take part, the seed; the
+// limit in thousandths. Input: boxes, classes. Output: how many stay, and their
+// indices.
 #include "cuda.hpp"
 
 using Word = unsigned long long;
@@ -54,7 +55,7 @@ int main(int, char** numbers) {
                                   kept.data(), &kept_count);
     });
   } else {
-    launch(tiles, THREADS,
+    launch(tiles, EACH,
            [&] { keep_together(mask.data(), &part, tiles, state.data()); });
     launch(tiles, TILE, [&] {
       list_kept(state.data(), &part, tiles, order.data(), kept.data(),

@@ -33,7 +33,7 @@ def in_cpp(text):
 
 
 def built(folder, change=lambda text: text, **defines):
-    own = {"THREADS": 64, "COLUMNS": 2, "AT_ONCE": 2, **defines}
+    own = {"THREADS": 64, "EACH": 64, "COLUMNS": 2, "AT_ONCE": 2, **defines}
     macros = "".join(f"#define {name} {value}\n" for name, value in own.items())
     return emulator.built(folder, PROGRAM, NMS, lambda text: macros + in_cpp(change(text)), **own)
 
@@ -82,7 +82,7 @@ def test_a_kernel_keeps_what_numpy_keeps(tmp_path, which):
 
 
 def test_more_warps_and_other_steps(tmp_path):
-    for k, how in enumerate(({"THREADS": 256, "AT_ONCE": 4}, {"AT_ONCE": 1, "COLUMNS": 1})):
+    for k, how in enumerate(({"EACH": 256, "AT_ONCE": 4}, {"AT_ONCE": 1, "COLUMNS": 1})):
         (tmp_path / str(k)).mkdir()
         assert wrongly(built(tmp_path / str(k), BY_TILES=1, **how), TOGETHER) is None
 

@@ -20,6 +20,9 @@ constexpr int TILE = 64;  // boxes: the bits of a word
 #ifndef THREADS
 #define THREADS 1024  // of the block of the serial pass
 #endif
+#ifndef EACH
+#define EACH 256  // of the block of a tile, where each tile has one
+#endif
 #ifndef COLUMNS
 #define COLUMNS 4  // tiles of columns of a block of pair_mask
 #endif
@@ -30,6 +33,7 @@ constexpr int TILE = 64;  // boxes: the bits of a word
 #define BY_TILES 0  // whether the words of a tile lie side by side, or a box's
 #endif
 static_assert(THREADS % 32 == 0 && THREADS >= 64, "a warp decides, one writes");
+static_assert(EACH % 32 == 0, "whole warps");
 
 // --8<-- [start:keys]
 // A number that sorts as the scores do, but the best first. -0.0 equals 0.0.
@@ -344,7 +348,7 @@ __device__ __forceinline__ volatile Word* gone_of(Word* state, int tiles) {
 __device__ __forceinline__ Two look(const Word* mask, Word* state, int tiles,
                                     int n, int tile, Word open,
                                     unsigned char* asks) {
-  constexpr int WARPS = THREADS / 32;
+  constexpr int WARPS = EACH / 32;
   const int lane = threadIdx.x % 32;
   Word removed = 0, waits = 0;
   for (int first = threadIdx.x / 32; first < tile; first += WARPS * AT_ONCE) {
@@ -379,7 +383,7 @@ __device__ __forceinline__ Two look(const Word* mask, Word* state, int tiles,
 // A block for each tile, and no order among them: a box is decided as soon as
 // all boxes before it that it overlaps are. The block with tile t needs only
 // blocks that have drawn their tickets before, so all that it waits for run.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(EACH)
     keep_together(const Word* __restrict__ mask, const int* __restrict__ count,
                   int tiles, Word* __restrict__ state) {
   extern __shared__ unsigned char asks[];
@@ -393,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __syncthreads();
   const int tile = ticket;
   if (tile * TILE >= n) return;
-  for (int t = threadIdx.x; t < tile; t += THREADS) asks[t] = 1;
+  for (int t = threadIdx.x; t < tile; t += EACH) asks[t] = 1;
   Two own = {0, 0};
   if (warp == 0) own = words_at(mask, tiles, n, tile, tile);
   const Word low = own.low & ((Word(1) << lane) - 1);

@@ -86,7 +86,8 @@ def nms(
     of = c.address if c else null
     threads = threads or (EACH if together else ONE)
     by_tiles = (("BY_TILES", int(together)),)
-    plan = (*by_tiles, ("AT_ONCE", at_once), ("THREADS", threads))
+    of_block = ("EACH" if together else "THREADS", threads)
+    plan = (*by_tiles, ("AT_ONCE", at_once), of_block)
     to_keys, to_order = kernel("score_keys"), kernel("sorted_boxes")
     pairs = kernel("pair_mask", (*by_tiles, ("COLUMNS", columns)))
     keep = kernel(f"keep_{way}", plan)

@@ -26,6 +26,7 @@ def overlaps(boxes, others, limit, classes=None, other_classes=None):
     return found
 
 
+# --8<-- [start:nms]
 def nms(boxes, scores, limit=0.5, least=-np.inf, classes=None):
     """The indices of the boxes that stay, the best first."""
     order = np.argsort(-scores, kind="stable")
@@ -43,6 +44,9 @@ def nms(boxes, scores, limit=0.5, least=-np.inf, classes=None):
             boxes[i : i + 1], boxes[i + 1 :], limit, own, rest
         )[0]
     return np.array(kept, "int32")
+
+
+# --8<-- [end:nms]
 
 
 def decide(gone, earlier):

@@ -24,7 +24,9 @@ __global__ void iou(const float4* a, const float4* b, float* out, int n) {
   const float w = fmaxf(fminf(p.z, q.z) - fmaxf(p.x, q.x), 0.0f);
   const float h = fmaxf(fminf(p.w, q.w) - fmaxf(p.y, q.y), 0.0f);
   const float both = w * h;
-  const float all = (p.z - p.x) * (p.w - p.y) + (q.z - q.x) * (q.w - q.y) - both;
+  const float of_p = (p.z - p.x) * (p.w - p.y);
+  const float of_q = (q.z - q.x) * (q.w - q.y);
+  const float all = of_p + of_q - both;
   out[i] = all > 0 ? both / all : 0.0f;
 }
 """,
