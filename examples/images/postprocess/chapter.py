@@ -115,7 +115,7 @@ for kind, make in reference.KINDS.items():
         "open after a turn": open_after[0],
         "turns": len(open_after),
     }
-ct.table(f"{many} boxes", rows, corner="boxes")
+ct.table(f"{many} boxes", rows, corner="kind")
 
 # %% [markdown]
 # Right before fast: each way to decide, with ragged counts, classes, scores
@@ -257,6 +257,6 @@ for name, images in {"one image": 1, "a batch of 32": 32}.items():
 ct.table(
     "80 classes, compared by label or moved",
     rows,
-    corner="boxes",
+    corner="input",
     units={"moved by up to": "pixels", "grid of fp32 there": "pixels"},
 )

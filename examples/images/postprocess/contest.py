@@ -89,7 +89,7 @@ for kind, make in reference.KINDS.items():
 if not ct.tool.running():
     times = dict.fromkeys(("together", "ahead", "torchvision"), "us")
     units = times | {"torchvision / together": "×"}
-    ct.table(f"{many} boxes of a kind", rows, corner="boxes", units=units)
+    ct.table(f"{many} boxes of a kind", rows, corner="kind", units=units)
 
 # %% [markdown]
 # The square grows with the number of boxes, so that each has as many neighbors.
@@ -112,7 +112,7 @@ if not ct.tool.running():
             f"{n} boxes": {row.name: row.median_us for row in one.rows}
             for n, one in by_count.items()
         },
-        corner="boxes",
+        corner="number",
         units=dict.fromkeys(rivals, "us"),
     )
 

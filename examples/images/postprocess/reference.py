@@ -96,6 +96,7 @@ def pairs(mask, n):
     return other[later], first[later]
 
 
+# --8<-- [start:turns]
 def turns(n, i, j):
     """How many boxes are open after each turn, if each turn decides all boxes
     whose earlier neighbors are decided; and how many stay. i, j: as `pairs`."""
@@ -109,6 +110,9 @@ def turns(n, i, j):
         still = ~(stay | gone)[i]
         i, j = i[still], j[still]
     return open_after, int(stay.sum())
+
+
+# --8<-- [end:turns]
 
 
 def some_boxes(n, side=1000.0, size=100.0, seed=0):

@@ -109,11 +109,11 @@ for counts in ([1], [5, 0, 3], [200, 0, 0, 131, 64, 0]):
     )
     apart = {one: k for k, one in enumerate(dict.fromkeys(pairs))}
     same = {one: k for k, one in enumerate(dict.fromkeys(found.tolist()))}
-    ct.check(labels, found, name=f"{counts}: labels", rtol=0)
+    ct.check(labels, found, name=f"{images} images: labels", rtol=0)
     ct.check(
         np.array([same[one] for one in found.tolist()]),
         np.array([apart[one] for one in pairs]),
-        name=f"{counts}: the same labels",
+        name=f"{images} images: the same labels",
         rtol=0,
     )
     nms(
@@ -124,11 +124,11 @@ for counts in ([1], [5, 0, 3], [200, 0, 0, 131, 64, 0]):
         own = slice(begins[m], begins[m + 1])
         stay = by_numpy(boxes[own], scores[own], classes=classes[own])
         expected += (stay + begins[m]).tolist()
-    ct.check(number, [len(expected)], name=f"{counts}: how many", rtol=0)
+    ct.check(number, [len(expected)], name=f"{images} images: how many", rtol=0)
     ct.check(
         np.sort(kept.get()[: len(expected)]),
         np.sort(np.array(expected)),
-        name=f"{counts}: those that stay",
+        name=f"{images} images: those that stay",
         rtol=0,
     )
 
@@ -178,5 +178,5 @@ for density in (0.0, 0.02, 0.1, 0.5, 1.0, -1.0):
         gone |= (before & expected[None]).any(axis=1)
         count += 1
     bits = int(expected @ (1 << np.arange(32, dtype="uint64")))
-    ct.check(stay, np.array([bits], "uint32"), name=f"{density}: stay", rtol=0)
-    ct.check(turns, [count], name=f"{density}: turns", rtol=0)
+    ct.check(stay, np.array([bits], "uint32"), name=f"density {density}: stay", rtol=0)
+    ct.check(turns, [count], name=f"density {density}: turns", rtol=0)
