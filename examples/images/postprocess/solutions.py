@@ -178,5 +178,6 @@ for density in (0.0, 0.02, 0.1, 0.5, 1.0, -1.0):
         gone |= (before & expected[None]).any(axis=1)
         count += 1
     bits = int(expected @ (1 << np.arange(32, dtype="uint64")))
-    ct.check(stay, np.array([bits], "uint32"), name=f"density {density}: stay", rtol=0)
-    ct.check(turns, [count], name=f"density {density}: turns", rtol=0)
+    name = f"density {density}"
+    ct.check(stay, np.array([bits], "uint32"), name=f"{name}: stay", rtol=0)
+    ct.check(turns, [count], name=f"{name}: turns", rtol=0)
