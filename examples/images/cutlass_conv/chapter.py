@@ -40,7 +40,7 @@ if run:  # False where CUTLASS is missing, None under a sanitizer
     ct.check(found, exact, name="CUTLASS", rtol=2**-8, atol=1e-4)
     print("results:", found.shape)
 elif run is not None:
-    print("no CUTLASS here:", run.reason)
+    print("without CUTLASS:", run.reason)
 
 # %% [markdown]
 # What nvcc said of the two libraries of this chapter, and what the builder
@@ -93,6 +93,9 @@ if able:
             "the im2col mode": im2col.refused(one) or "taken",
         }
     ct.table("what is taken", rows, corner="convolution")
+
+# %% gpu
+ct.facts("this GPU", {"SMs": ct.device().sm_count})
 
 # %% [markdown]
 # How many tiles, in how many turns on all SMs, and how much of the work in
@@ -275,7 +278,10 @@ if able:
         y=("time", "us"),
         lines=lines,
     )
-    # A straight line through the deeper half: what is left without depth?
+
+# %% fixed
+if able:
+    # A straight line through the deeper ones: what is left without depth?
     ct.facts(
         "time without depth",
         {

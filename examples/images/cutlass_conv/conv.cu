@@ -55,6 +55,7 @@ struct Convolution : Any {
 
   Adapter adapter;
 
+  // --8<-- [start:arguments]
   static typename Adapter::Arguments arguments(const void* x, const void* w,
                                                void* y, const int* n) {
     Problem problem(cutlass::conv::Mode::kCrossCorrelation,
@@ -84,6 +85,7 @@ struct Convolution : Any {
     made.epilogue.thread.beta = 0.0f;
     return made;
   }
+  // --8<-- [end:arguments]
 
   cutlass::Status run(cudaStream_t stream) override {
     return adapter.run(stream);

@@ -32,7 +32,7 @@
 #           zh: >-
 #             写 `choose`：所有 SM 一轮一轮地工作，每一轮各算一个 `pixels` × `filters`
 #             的分块，一轮用时 `turn(pixels, filters)`。某一层有 `m` 个结果像素、`n`
-#             个卷积核，返回 `tiles` 中用时最短的分块；并列时取第一个。
+#             个滤波器，返回 `tiles` 中用时最短的分块；并列时取第一个。
 #         fails: "are wrong"
 #       3:
 #         title: {en: "Behind a C function", zh: "藏在 C 函数后面"}
