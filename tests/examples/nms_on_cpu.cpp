@@ -8,6 +8,9 @@ using Word = unsigned long long;
 
 inline int __popcll(Word x) { return __builtin_popcountll(x); }
 inline float __fmul_rn(float x, float y) { return x * y; }
+inline unsigned __funnelshift_l(unsigned low, unsigned high, int bits) {
+  return ((uint64_t)high << 32 | low) << bits >> 32;
+}
 inline Word atomicOr(Word* at, Word bits) {
   return std::exchange(*at, *at | bits);
 }

@@ -29,6 +29,9 @@ constexpr int TILE = 64;  // boxes: the bits of a word
 #ifndef AT_ONCE
 #define AT_ONCE 4  // words that a lane asks for before it looks at them
 #endif
+#ifndef LABELS
+#define LABELS 1  // whether boxes have classes
+#endif
 #ifndef BY_TILES
 #define BY_TILES 0  // whether the words of a tile lie side by side, or a box's
 #endif
@@ -79,14 +82,16 @@ __device__ __forceinline__ float area(float4 box) {
   return __fmul_rn(box.z - box.x, box.w - box.y);
 }
 
-// Whether the boxes share more than `limit` of what they cover together. No
-// multiplication and addition is made one, so that NumPy finds the same bits.
-__device__ __forceinline__ bool overlap(float4 a, float of_a, float4 b,
-                                        float of_b, float limit) {
+// Below 0 if the boxes share more than `limit` of what they cover together. One
+// side is cut off at 0: if only the other is negative, so is the product, and
+// the answer is no. No multiplication and addition is made one, so that NumPy
+// finds the same bits.
+__device__ __forceinline__ float apart(float4 a, float of_a, float4 b,
+                                       float of_b, float limit) {
   const float w = fmaxf(fminf(a.z, b.z) - fmaxf(a.x, b.x), 0.0f);
-  const float h = fmaxf(fminf(a.w, b.w) - fmaxf(a.y, b.y), 0.0f);
+  const float h = fminf(a.w, b.w) - fmaxf(a.y, b.y);
   const float both = __fmul_rn(w, h);
-  return both > __fmul_rn(limit, of_a + of_b - both);
+  return __fmul_rn(limit, of_a + of_b - both) - both;
 }
 // --8<-- [end:overlap]
 
@@ -100,7 +105,7 @@ __device__ __forceinline__ long long place(int i, int tile, int tiles) {
 // mask, bit j of the word of box i and tile t: whether box i overlaps box
 // 64 t + j, for tiles t from that of box i on. A thread has a box, a block 64
 // of them and COLUMNS tiles. In its own tile a box has bits for the boxes
-// before it, too.
+// before it, too. classes counts if LABELS is 1.
 extern "C" __global__ void __launch_bounds__(TILE)
     pair_mask(const float4* __restrict__ boxes, const int* __restrict__ classes,
               const int* __restrict__ count, int tiles, float limit,
@@ -114,22 +119,28 @@ extern "C" __global__ void __launch_bounds__(TILE)
   const int t = threadIdx.x, i = row * TILE + t;
   const float4 mine = boxes[min(i, n - 1)];
   const float of_mine = area(mine);
-  const int my_class = classes ? classes[min(i, n - 1)] : 0;
+  const int my_class = LABELS ? classes[min(i, n - 1)] : 0;
   for (int column = max(first, row);
        column < first + COLUMNS && column * TILE < n; ++column) {
-    const int left = min(TILE, n - column * TILE);
-    if (t < left) {
-      other[t] = boxes[column * TILE + t];
-      of_other[t] = area(other[t]);
-      class_of_other[t] = classes ? classes[column * TILE + t] : 0;
-    }
+    const int k = column * TILE + t;
+    // Behind the last box: one without an area, which overlaps none.
+    other[t] = k < n ? boxes[k] : float4{0, 0, 0, 0};
+    of_other[t] = area(other[t]);
+    if (LABELS) class_of_other[t] = classes[min(k, n - 1)];
     __syncthreads();
     Word bits = 0;
-#pragma unroll 8
-    for (int j = 0; j < left; ++j)
-      if (overlap(mine, of_mine, other[j], of_other[j], limit) &&
-          my_class == class_of_other[j])
-        bits |= Word(1) << j;
+#pragma unroll 1
+    for (int half = 32; half >= 0; half -= 32) {
+      unsigned found = 0;
+#pragma unroll
+      for (int j = half + 31; j >= half; --j) {
+        float far = apart(mine, of_mine, other[j], of_other[j], limit);
+        if (LABELS && my_class != class_of_other[j]) far = 0.0f;
+        // Its sign moves in from the right. A sum that is NaN has none.
+        found = __funnelshift_l(__float_as_uint(far), found, 1);
+      }
+      bits = bits << 32 | found;
+    }
     if (column == row) bits &= ~(Word(1) << t);
     if (i < n) mask[place(i, column, tiles)] = bits;
     __syncthreads();

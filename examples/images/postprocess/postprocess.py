@@ -89,7 +89,8 @@ def nms(
     of_block = ("EACH" if together else "THREADS", threads)
     plan = (*by_tiles, ("AT_ONCE", at_once), of_block)
     to_keys, to_order = kernel("score_keys"), kernel("sorted_boxes")
-    pairs = kernel("pair_mask", (*by_tiles, ("COLUMNS", columns)))
+    of_pairs = ("COLUMNS", columns), ("LABELS", int(c is not None))
+    pairs = kernel("pair_mask", (*by_tiles, *of_pairs))
     keep = kernel(f"keep_{way}", plan)
     to_list = kernel("list_kept") if together else None
     grid = ct.cdiv(n, BLOCK)

@@ -13,14 +13,11 @@ def overlaps(boxes, others, limit, classes=None, other_classes=None):
             np.fmin(a[..., 2], b[..., 2]) - np.fmax(a[..., 0], b[..., 0]),
             one(0),
         )
-        h = np.fmax(
-            np.fmin(a[..., 3], b[..., 3]) - np.fmax(a[..., 1], b[..., 1]),
-            one(0),
-        )
+        h = np.fmin(a[..., 3], b[..., 3]) - np.fmax(a[..., 1], b[..., 1])
         both = w * h
         of_a = (a[..., 2] - a[..., 0]) * (a[..., 3] - a[..., 1])
         of_b = (b[..., 2] - b[..., 0]) * (b[..., 3] - b[..., 1])
-        found = both > one(limit) * (of_a + of_b - both)
+        found = one(limit) * (of_a + of_b - both) - both < 0
     if classes is not None:
         found &= classes[:, None] == other_classes[None]
     return found
