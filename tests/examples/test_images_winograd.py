@@ -24,13 +24,13 @@ def test_the_matrices_are_the_published_ones_but_for_signs():
     a, g, b = winograd.minimal(2)
     assert np.array_equal(np.abs(a), [[1, 1, 1, 0], [0, 1, 1, 1]])
     assert np.array_equal(np.abs(2 * g), [[2, 0, 0], [1, 1, 1], [1, 1, 1], [0, 0, 2]])
-    assert np.array_equal(b, [[-1, 0, 1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]])
+    assert np.array_equal(b, [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]])
     a, g, b = winograd.minimal(4)
     assert np.array_equal(
         a, [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]]
     )
     assert np.allclose(
-        24 * g, [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
+        24 * g, [[6, 0, 0], [4, 4, 4], [4, -4, 4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
     )
     assert np.array_equal(b[0], [4, 0, -5, 0, 1, 0]) and np.array_equal(b[3], [0, -2, -1, 2, 1, 0])
 

@@ -20,7 +20,7 @@ struct Minimal<2> {
 
   static __device__ __forceinline__ void words(float (&to)[4],
                                                const float (&d)[4]) {
-    to[0] = d[2] - d[0];
+    to[0] = d[0] - d[2];
     to[1] = d[1] + d[2];
     to[2] = d[2] - d[1];
     to[3] = d[3] - d[1];
@@ -29,7 +29,7 @@ struct Minimal<2> {
   static __device__ __forceinline__ void weights(float (&to)[4],
                                                  const float (&g)[3]) {
     const float half = 0.5f * (g[0] + g[2]);
-    to[0] = -g[0];
+    to[0] = g[0];
     to[1] = half + 0.5f * g[1];
     to[2] = half - 0.5f * g[1];
     to[3] = g[2];
@@ -50,7 +50,7 @@ struct Minimal<4> {
 
   static __device__ __forceinline__ void words(float (&to)[6],
                                                const float (&d)[6]) {
-    const float even = d[4] - 4.0f * d[2], odd = d[3] - 4.0f * d[1];
+    const float even = 4.0f * d[2] - d[4], odd = 4.0f * d[1] - d[3];
     const float near = d[4] - d[2], far = 2.0f * (d[3] - d[1]);
     to[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
     to[1] = even + odd;
@@ -66,8 +66,8 @@ struct Minimal<4> {
     // 9, its sixth and its 24th are exact.
     const float near = g[0] + g[2], far = g[0] + 4.0f * g[2];
     to[0] = 0.25f * g[0];
-    to[1] = __fmul_rn(-near - g[1], 1.0f / 6);
-    to[2] = __fmul_rn(g[1] - near, 1.0f / 6);
+    to[1] = __fmul_rn(near + g[1], 1.0f / 6);
+    to[2] = __fmul_rn(near - g[1], 1.0f / 6);
     to[3] = __fmul_rn(far + 2.0f * g[1], 1.0f / 24);
     to[4] = __fmul_rn(far - 2.0f * g[1], 1.0f / 24);
     to[5] = g[2];

@@ -6,6 +6,7 @@ convolution, and how far rounding can take it. Nothing here needs a GPU.
     bound(shape, images, weights, 4)            # of its error in fp32
 """
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -37,9 +38,9 @@ def exact(m: int, points: tuple | None = None) -> Minimal:
     """The matrices in fractions, by the construction of Toom and Cook.
 
     Row j of G evaluates the weights, as a polynomial, at point j and divides by
-    what the Lagrange polynomial of j is there; B^T has these polynomials'
-    coefficients; A^T evaluates at the points again. Infinity takes the highest
-    coefficient.
+    what the polynomial with all other points as roots is there; B^T has these
+    polynomials' coefficients; A^T evaluates at the points again. Infinity takes
+    the highest coefficient. Signs are such that G divides by what is positive.
     """
     points = tuple(map(Fraction, points or POINTS[m]))
     size = m + 2
@@ -59,10 +60,11 @@ def exact(m: int, points: tuple | None = None) -> Minimal:
     a, g, b = [], [], []
     for j, point in enumerate(points):
         others = [one for i, one in enumerate(points) if i != j]
-        scale = np.prod([point - one for one in others])
+        scale = math.prod(point - one for one in others)
+        sign = 1 if scale > 0 else -1
         a.append([point**i for i in range(m)])
-        g.append([point**i / scale for i in range(3)])
-        b.append((product(others) + zeros)[:size])
+        g.append([point**i / abs(scale) for i in range(3)])
+        b.append([sign * one for one in (product(others) + zeros)[:size]])
     a.append([Fraction(int(i == m - 1)) for i in range(m)])
     g.append([Fraction(int(i == 2)) for i in range(3)])
     b.append(product(list(points)))
