@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import cudatut as ct
 
 MOST = (1 << 31) - 1
 

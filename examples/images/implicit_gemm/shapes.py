@@ -6,7 +6,14 @@ What a convolution is stands in examples/images/shapes.py.
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.shapes import LARGE, MOST, RAGGED, SMALL, Shape, reference
+from cudatut.book.images.shapes import (
+    LARGE,
+    MOST,
+    RAGGED,
+    SMALL,
+    Shape,
+    reference,
+)
 
 __all__ = ["LARGE", "MOST", "RAGGED", "SMALL", "Shape", "reference", "table"]
 
