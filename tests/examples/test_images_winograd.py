@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import LARGE, SMALL
-from cudatut.book.images.implicit_gemm.shapes import reference as plain
+from cudatut.book.images.shapes import LARGE, SMALL
+from cudatut.book.images.shapes import reference as plain
 from cudatut.book.images.winograd import launch
 from cudatut.book.images.winograd import reference as winograd
 

@@ -23,8 +23,8 @@ import numpy as np
 sys.path.insert(0, ".")
 import cudatut as ct
 from cudatut.book.images.implicit_gemm.launch import offsets
-from cudatut.book.images.implicit_gemm.shapes import LARGE, SMALL, Shape, reference
 from cudatut.book.images.scoreboard.shapes import DRAWN
+from cudatut.book.images.shapes import LARGE, SMALL, Shape, reference
 from cudatut.book.images.winograd import launch
 from cudatut.book.images.winograd import reference as winograd
 from cudatut.book.published.sgemm import sgemm

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import Shape
+from cudatut.book.images.shapes import Shape
 from cudatut.book.images.winograd.reference import refuses, tiles
 from cudatut.book.published.sgemm import sgemm
 

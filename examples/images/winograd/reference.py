@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 # Finite points of F(m, 3), m + 1 of them; infinity is always one more.
 POINTS: dict[int, tuple[Any, ...]] = {

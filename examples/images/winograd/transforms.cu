@@ -20,7 +20,7 @@
 // @instance winograd_results<4,1>
 // @instance winograd_results<4,2>
 // @instance winograd_results<4,4>
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 #include "images/winograd/minimal.cuh"
 
 // The first row (or column) of a tile's results: tile `at` of those that divide
