@@ -8,7 +8,6 @@ import cudatut as ct
 from cudatut.book.images.shapes import SMALL, Shape, reference
 from cudatut.book.images.winograd import launch
 from cudatut.book.images.winograd import reference as winograd
-from cudatut.book.published.sgemm import sgemm
 
 SHAPES = [
     *winograd.SHAPES,
@@ -54,7 +53,7 @@ def test_exact(shape, m):
     right(launch.winograd(*arguments), arguments[-1], expected, "as chosen")
 
 
-@pytest.mark.parametrize("config", sgemm.CONFIGS, ids=lambda one: one.label)
+@pytest.mark.parametrize("config", launch.CONFIGS, ids=lambda one: one.label)
 def test_every_tile_of_the_product(config):
     for shape in (SHAPES[-3], Shape(2, 40, 9, 21, 70, (3, 3), pad=(1, 1), groups=2)):
         for m in launch.WAYS:

@@ -57,7 +57,7 @@ def compile_all():
         ("transforms", f"winograd_{what}<{m}>") for what in ("words", "weights") for m in (2, 4)
     ]
     jobs += [("transforms", f"winograd_results<{m},{n}>") for m in (2, 4) for n in (1, 2, m)]
-    for c in sgemm.CONFIGS:
+    for c in launch.CONFIGS:
         numbers = c.bm, c.bn, c.bk, c.tm, c.tn, c.stages, c.blocks
         jobs.append(("products", f"winograd_products<{','.join(map(str, numbers))}>"))
 
@@ -102,7 +102,7 @@ def check():
         given = arrays(shape, images, weights)
         expected = reference(shape, images, weights)
         for m in launch.WAYS:
-            for config in (None, *sgemm.CONFIGS):
+            for config in (None, *launch.CONFIGS):
                 attempt(
                     f"F({m})",
                     partial(exact, shape, given, expected, m, None if config else 1, config),
@@ -201,7 +201,7 @@ def contest(name, shape, details):
     flops = 2 * some.places * some.tiles * shape.filters * shape.channels // shape.groups
     products = {"chosen": parts["products"]}
     if details:
-        for config in sgemm.CONFIGS[:6]:
+        for config in launch.CONFIGS[:5]:
             other = launch.winograd(shape, x, w, y, m, config=config)
             products[config.label] = launch.part(other, "products")
         if shape.groups == 1:

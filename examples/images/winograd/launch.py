@@ -26,6 +26,9 @@ THREADS = 128
 ROOM = 2 << 30  # bytes of transformed words and of products, at a time
 WAYS = (2, 4)  # m of F(m x m, 3 x 3)
 LEAST = 16  # channels, and filters, of a group that suits
+# Tiles of the product; those of great depth pay for more channels than layers
+# have.
+CONFIGS = tuple(config for config in sgemm.CONFIGS if config.bk == 16)
 
 
 @cache
@@ -95,7 +98,7 @@ def product_of(shape: Shape, m: int, at_once: int, sms: int):
         blocks = count * some.places * shape.groups
         return sgemm.span(config, blocks, depths, sms, 4, sgemm.COSTS.crowd)
 
-    best = min(sgemm.CONFIGS, key=cycles)
+    best = min(CONFIGS, key=cycles)
     return best, cycles(best)
 
 
@@ -129,7 +132,7 @@ def suits(shape: Shape, sms: int = 132) -> bool:
     rows, columns, depth = shape.product
     if min(rows, depth // 9) < LEAST:
         return False
-    config, busy = sgemm.CONFIGS[0], 0.70
+    config, busy = CONFIGS[0], 0.70
     blocks = ct.cdiv(rows, config.bm) * ct.cdiv(columns, config.bn)
     depth = ct.cdiv(depth, config.bk) * config.bk
     direct = sgemm.span(config, blocks * shape.groups, depth, sms, 1)

@@ -131,7 +131,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 
 // Instances that are compiled by the tests:
 // @instance winograd_products<64,128,16,8,8,3,3>
-// @instance winograd_products<64,128,32,8,8,2,3>
 // @instance winograd_products<64,64,16,8,8,3,6>
 // @instance winograd_products<64,64,16,8,4,4,4>
 // @instance winograd_products<32,64,16,4,8,4,8>
