@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(128)
                               ((long long)image * channels + channel) *
                                   ((long long)s.height * s.width) +
                               (long long)y * s.width + x;
+    // --8<-- [start:tile]
     float half[SIZE][SIZE];
 #pragma unroll
     for (int j = 0; j < SIZE; ++j) {
@@ -84,6 +85,7 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
       for (int j = 0; j < SIZE; ++j, v += apart) *v = t[j];
     }
+    // --8<-- [end:tile]
   }
 }
 // --8<-- [end:words]
