@@ -144,8 +144,8 @@ ct.picture(
 )
 
 # %% [markdown]
-# A part of the photograph, in squares of four pixels of the screen. White is
-# the same error in both pictures.
+# The errors in a part of the photograph, in squares of four pixels of the
+# screen. White is the same error in both pictures.
 
 # %% pattern
 least, size = 96, 64
@@ -154,21 +154,27 @@ part = {
     for m, (_, off) in pictures.items()
 }
 most = max(float(one.max()) for one in part.values())
-for m, one in part.items():
-    ct.picture(
-        f"errors of F({m} x {m})",
-        levels(255 * one / max(most, 1e-30)),
-        alt={
-            "en": "Nearly black: errors are small everywhere."
-            if m == 2
-            else "Noise with a grid in it: every fourth row and column is "
-            "brighter than those before.",
-            "zh": "几乎全黑：各处误差都很小。"
-            if m == 2
-            else "带有网格的噪声：每隔三行三列有一行一列更亮。",
-        },
-        scale=4,
-    )
+
+
+def show(m, en, zh):
+    shown = levels(255 * part[m] / max(most, 1e-30))
+    name = f"errors of F({m} x {m})"
+    ct.picture(name, shown, alt={"en": en, "zh": zh}, scale=4)
+
+
+show(
+    4,
+    "Noise with a grid in it: every fourth row and every fourth column is "
+    "brighter than those before.",
+    "带有网格的噪声：每四行、每四列中最后一行、一列更亮。",
+)
+
+# %% smaller
+show(
+    2,
+    "Nearly black: errors are small everywhere.",
+    "几乎全黑：各处误差都很小。",
+)
 
 # %% [markdown]
 # By the place in a tile of 4 x 4: the typical error of all tiles.
