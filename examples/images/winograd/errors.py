@@ -74,6 +74,40 @@ ct.table(
 )
 
 # %% [markdown]
+# Where in the layer the errors are: at each place, the typical error of all
+# images and filters, in squares of eight pixels of the screen. The brightness
+# is the square root, so that small errors are seen, too; white is the same in
+# both pictures.
+
+
+# %% grid
+def levels(values):
+    return np.clip(np.rint(values), 0, 255).astype("uint8")
+
+
+at = {
+    name: np.sqrt(((values - exact) ** 2).mean(axis=(0, 1)))
+    for name, (_, values) in found.items()
+}
+whitest = float(at["F(4 x 4)"].max())
+
+
+def show(name, en, zh):
+    shown = levels(255 * np.sqrt(at[name] / whitest))
+    title = f"typical errors of {name}"
+    ct.picture(title, shown, alt={"en": en, "zh": zh}, scale=8)
+
+
+show(
+    "F(4 x 4)",
+    "A grid: every fourth row and column is bright, and white where they cross.",
+    "网格：每四行、每四列有一行、一列是亮的，交叉处是白的。",
+)
+
+# %% flat
+show("F(2 x 2)", "An even dark grey.", "均匀的深灰色。")
+
+# %% [markdown]
 # The check: every result within its own bound.
 
 # %% check
@@ -118,10 +152,6 @@ for m in launch.WAYS:
     pictures[m] = out.get()[0], off[0]
 
 
-def levels(values):
-    return np.clip(np.rint(values), 0, 255).astype("uint8")
-
-
 ct.picture(
     "before",
     levels(pixels),
@@ -144,36 +174,21 @@ ct.picture(
 )
 
 # %% [markdown]
-# The errors in a part of the photograph, in squares of four pixels of the
-# screen. White is the same error in both pictures.
+# The errors of F(4 x 4) in a part of the photograph, in squares of four pixels
+# of the screen; their brightness as above.
 
 # %% pattern
 least, size = 96, 64
-part = {
-    m: off[:, least : least + size, least : least + size].max(axis=0)
-    for m, (_, off) in pictures.items()
-}
-most = max(float(one.max()) for one in part.values())
-
-
-def show(m, en, zh):
-    shown = levels(255 * part[m] / max(most, 1e-30))
-    name = f"errors of F({m} x {m})"
-    ct.picture(name, shown, alt={"en": en, "zh": zh}, scale=4)
-
-
-show(
-    4,
-    "Noise with a grid in it: every fourth row and every fourth column is "
-    "brighter than those before.",
-    "带有网格的噪声：每四行、每四列中最后一行、一列更亮。",
-)
-
-# %% smaller
-show(
-    2,
-    "Nearly black: errors are small everywhere.",
-    "几乎全黑：各处误差都很小。",
+off = pictures[4][1][:, least : least + size, least : least + size].max(axis=0)
+ct.picture(
+    "errors of F(4 x 4) in the photograph",
+    levels(255 * np.sqrt(off / max(float(off.max()), 1e-30))),
+    alt={
+        "en": "Noise, dark where the photograph is dark: at the neck above on "
+        "the left. A fine grid runs through it.",
+        "zh": "噪声；左上方的颈部，照片暗的地方误差也小。噪声里有一层细网格。",
+    },
+    scale=4,
 )
 
 # %% [markdown]
