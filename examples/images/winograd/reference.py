@@ -221,12 +221,10 @@ def sizes(shape: Shape, images: np.ndarray, weights: np.ndarray, m: int):
 def bound(shape: Shape, images: np.ndarray, weights: np.ndarray, m: int):
     """How far each result in fp32 can be off, to first order.
 
-    A word passes at most 5 roundings in each of two transforms (a product with
-    a constant and 4 sums, of 6 terms at most), a weight 4 in each of two, a
-    product is rounded once, its sum over the channels once for each, and the
-    results 5 in each of two transforms. Each rounding changes its value by
-    2^-24 of it at most. Constants that are no floats (1/6, 1/12, 1/24) count as
-    one more rounding for each transform of weights.
+    A word passes at most 5 roundings in each of its two transforms, a weight 5,
+    of which one is that of 1/6 or 1/24, a product 1 and 1 more for each channel
+    that is added to it, and a result 5 in each of two. A rounding changes its
+    value by at most 2^-24 of it.
     """
     channels = shape.channels // shape.groups
     if m == 1:
