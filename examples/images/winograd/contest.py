@@ -71,12 +71,12 @@ def check(name, shape, x, w, y, run):
     ct.poison(y)
     run()
     some = shape._replace(images=1, filters=2)
-    for image in {0, shape.images - 1}:
+    for which, image in (("first", 0), ("last", shape.images - 1)):
         images, weights = x[image : image + 1].get(), w[:2].get()
         expected = reference(some, images, weights)
         off = np.abs(y[image : image + 1].get()[:, :2] - expected)
         beyond = np.maximum(off - bound(some, images, weights, run.m), 0)
-        of = f"{name}, image {image}, beyond their bounds"
+        of = f"{name}, {which} image, beyond their bounds"
         ct.check(beyond, 0 * off, name=of, rtol=0)
 
 
