@@ -96,14 +96,12 @@ def on_cpu(kernels, shape, images, weights, m, narrow=False):
     nan = np.float32("nan")
     u, v, p = (np.full(n // 4, nan) for n in (needed.weights, needed.words, needed.products))
     y = np.full((shape.images, shape.filters, *shape.out), nan)
-    struct, high = shape.struct(), 1 if narrow else None
-    blocks = ct.cdiv(needed.tiles, launch.THREADS)
-    kernels.weights(
-        m, struct, needed.filters, floats(weights), floats(u),
-        ct.cdiv(needed.filters, 32), high or ct.cdiv(shape.channels, 4),
-    )  # fmt: skip
-    kernels.words(
-        m, struct, down, across, needed.tiles, floats(images), floats(v), blocks, high or shape.channels
+    struct, columns = shape.struct(), ct.cdiv(needed.tiles, launch.THREADS)
+    high = 1 if narrow else shape.channels
+    low = 1 if narrow else ct.cdiv(needed.filters, 32) * ct.cdiv(shape.channels, 4)
+    kernels.inputs(
+        m, struct, down, across, needed.tiles, needed.filters, high, floats(images), floats(v),
+        floats(weights), floats(u), columns, high + low,
     )  # fmt: skip
     places, groups = needed.places, shape.groups
     depth, rows = shape.channels // groups, shape.filters // groups
@@ -113,7 +111,7 @@ def on_cpu(kernels, shape, images, weights, m, narrow=False):
     p[:] = products[:, :rows].reshape(-1)
     kernels.results(
         m, launch.stored(shape, m, 0), struct, down, across, needed.tiles, floats(p), floats(y),
-        blocks, high or shape.filters,
+        columns, 1 if narrow else shape.filters,
     )  # fmt: skip
     return y
 

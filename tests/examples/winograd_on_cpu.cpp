@@ -27,21 +27,18 @@ static Three threadIdx, blockIdx, gridDim;
 #include KERNELS
 
 template <class Body>
-static void launch(int x, int y, int wide, int high, Body body) {
+static void launch(int x, int y, Body body) {
   gridDim = {(unsigned)x, (unsigned)y, 1};
   for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
     for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
-      for (threadIdx.y = 0; threadIdx.y < (unsigned)high; ++threadIdx.y)
-        for (threadIdx.x = 0; threadIdx.x < (unsigned)wide; ++threadIdx.x) body();
+      for (threadIdx.x = 0; threadIdx.x < 128; ++threadIdx.x) body();
 }
 
 extern "C" {
-void words(int m, const Shape* s, int down, int across, int pitch, const float* images, float* to, int x, int y) {
-  launch(x, y, 128, 1, [=] { (m == 2 ? winograd_words<2> : winograd_words<4>)(*s, down, across, pitch, images, to); });
-}
-
-void weights(int m, const Shape* s, int pitch, const float* from, float* to, int x, int y) {
-  launch(x, y, 32, 4, [=] { (m == 2 ? winograd_weights<2> : winograd_weights<4>)(*s, pitch, from, to); });
+void inputs(int m, const Shape* s, int down, int across, int pitch, int filters, int high, const float* images, float* v,
+            const float* weights, float* u, int x, int y) {
+  auto kernel = m == 2 ? winograd_inputs<2> : winograd_inputs<4>;
+  launch(x, y, [=] { kernel(*s, down, across, pitch, filters, high, images, v, weights, u); });
 }
 
 void results(int m, int vec, const Shape* s, int down, int across, int pitch, const float* from, float* to, int x, int y) {
@@ -49,6 +46,6 @@ void results(int m, int vec, const Shape* s, int down, int across, int pitch, co
                 : vec == 4 ? winograd_results<4, 4>
                 : vec == 2 ? winograd_results<4, 2>
                            : winograd_results<4, 1>;
-  launch(x, y, 128, 1, [=] { kernel(*s, down, across, pitch, from, to); });
+  launch(x, y, [=] { kernel(*s, down, across, pitch, from, to); });
 }
 }

@@ -13,7 +13,7 @@ SHAPES = [
     *winograd.SHAPES,
     Shape(2, 64, 7, 7, 96, (3, 3), pad=(1, 1), groups=2),
     Shape(1, 7, 1, 3000, 5, (3, 3), pad=(1, 1)),
-    Shape(1, 5, 3000, 1, 7, (3, 3), pad=(1, 1), dilation=(700, 3)),
+    Shape(1, 5, 3000, 1, 7, (3, 3), pad=(1, 3), dilation=(700, 3)),
     SMALL._replace(images=2, height=27, width=30, filters=100, channels=72),
     Shape(1, 66000, 1, 1, 4, (3, 3), pad=(1, 1)),  # more channels than a grid has rows
     Shape(1, 4, 1, 1, 66000, (3, 3), pad=(1, 1)),  # and filters
@@ -55,11 +55,20 @@ def test_exact(shape, m):
 
 @pytest.mark.parametrize("config", launch.CONFIGS, ids=lambda one: one.label)
 def test_every_tile_of_the_product(config):
-    for shape in (SHAPES[-3], Shape(2, 40, 9, 21, 70, (3, 3), pad=(1, 1), groups=2)):
+    for shape in (
+        SHAPES[-3],
+        Shape(2, 40, 9, 21, 70, (3, 3), pad=(1, 1), groups=2),
+        Shape(5, 64, 9, 21, 300, (3, 3), pad=(1, 1)),
+        Shape(2, 32, 13, 9, 34, (3, 3), pad=(1, 1), groups=2),
+    ):
+        whole = shape.channels // shape.groups % config.bk == 0
         for m in launch.WAYS:
             arguments, expected = given(shape)
-            run = launch.winograd(*arguments, m, config=config)
-            right(run, arguments[-1], expected, f"F({m}), {config.label}")
+            for stays in (False, True)[: 1 + whole]:
+                run = launch.winograd(*arguments, m, config=config, stays=stays)
+                poison(run, arguments[-1])
+                name = f"F({m}), {config.label}{', stays' * stays}"
+                right(run, arguments[-1], expected, name)
 
 
 @pytest.mark.parametrize("m", launch.WAYS)
@@ -95,10 +104,16 @@ def test_results_that_begin_anywhere():
 def test_parts_are_the_whole():
     (shape, x, w, y), expected = given(SHAPES[-3])
     run = launch.winograd(shape, x, w, y, 4)
-    ct.poison(y)
-    for name in ("weights", "words", "products", "results"):
-        launch.part(run, name)()
+    parts = launch.parts(run)
+    poison(run, y)
+    for name in ("inputs", "products", "results"):
+        parts[name]()
     ct.check(y, expected, name="one step after the other", rtol=0)
+    ct.poison(y)
+    before = run.memory.u.get()
+    ct.poison(run.memory.u)
+    parts["weights"]()
+    ct.check(run.memory.u, before, name="weights alone", rtol=0)
 
 
 def test_what_is_refused_writes_nothing():
@@ -123,11 +138,16 @@ FAULTS = [
     ("transforms", "step * (dilation * M)", "step * M"),
     ("transforms", "s.out_height, s.dilation_y) - s.pad_y", "s.out_height, s.dilation_y)"),
     ("transforms", "(unsigned)s.width) << i", "(unsigned)s.width + 1) << i"),
-    ("transforms", "channel += gridDim.y)", "channel += 70000)"),
+    ("transforms", "channel += high)", "channel += 70000)"),
+    ("transforms", "block += blocks)", "block += 70000)"),
+    ("transforms", "(blockIdx.y - high) * gridDim.x", "(blockIdx.y - high)"),
     ("transforms", "channel - group * s.channels", "channel"),
     ("transforms", "row >= s.out_height || ", ""),
     ("transforms", "column >= s.out_width", "false"),
-    ("products", "(b_number * rows + top)", "(b_number * m + top)"),
+    ("products", "C + b_number * rows * n", "C"),
+    ("products", "sum[j][i ^ 1], sum[j + 1][i ^ 1]", "sum[j + 1][i ^ 1], sum[j][i ^ 1]"),
+    ("products", "coming = 0, (ahead += gridDim.x) < tiles", "coming = 0, (ahead += 1) < tiles"),
+    ("products", "C + (size_t)number * rows * n", "C"),
     ("products", "A + b_number * depth * m", "A"),
     ("products", "copy<false>(0, depth - (steps - 1) * BK);", "copy<true>(0, BK);"),
 ]
@@ -149,6 +169,7 @@ def test_faults_are_noticed(file, was, fault, monkeypatch):
     shapes = [
         Shape(3, 6, 13, 17, 6, (3, 3), pad=(1, 2), dilation=(2, 3), groups=2),
         Shape(2, 5, 7, 9, 3, (3, 3), pad=(1, 0)),
+        Shape(3, 32, 30, 20, 300, (3, 3), pad=(1, 1)),  # blocks that stay for several tiles
     ]
     shapes += [SHAPES[-2]] * ("70000" in fault)
     noticed = 0

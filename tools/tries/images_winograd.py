@@ -1,15 +1,15 @@
 """Try-out of Winograd's convolution: ragged shapes, exact; errors of random ones; then times, parts apart, beside cuDNN.
 
-Run from the root of a checkout on the GPU: python tools/tries/images_winograd.py [check|time]
+Run from the root of a checkout on the GPU: python tools/tries/images_winograd.py [check|time|sweep]
 
-Nothing here has been measured yet. Predicted, H200, transforms at 3.4 TB/s, products by the cost model of sgemm:
-  large anchor  F(4 x 4) 1.49 ms (transforms 0.40, products 1.08), F(2 x 2) 2.55 ms; cuDNN 4.68 ms
-  small anchor  F(4 x 4) 80 us (transforms 25, products 45, launches 10), F(2 x 2) 114 us; cuDNN 129 us
-  fewer images at once, so that V and M stay in the L2 cache (50 MB): three images of the large anchor have 43 MB; transforms
-    could then cost a half, 0.2 ms less, and products of 588 columns fill the SMs worse, 10 % of 1.08 ms, and 22 rounds of
-    three launches cost 0.1 ms: about even; 16 images: nothing stays, nothing is lost
-  36 launches of the book's sgemm for the 36 products: products of 256 x 12,544 x 256 take 30 us each; as one launch, but the
-    turned weights copy four words at a time
+Measured in the first run (H200, 2026-11-30): all exact; small anchor 89.8 us (cuDNN 129.5; predicted 80), large anchor 1,554 us
+(cuDNN 4,679; predicted 1,490); products 58 us of the small anchor, 32 TFLOP/s of 62; 64 x 64, 8 x 4 would have taken 49 us.
+Since then: results of a product go from registers to memory, words and weights are one launch, blocks stay and copy the next
+tile's words while they finish one. Predicted for the second run:
+  inputs         as long as words alone, + 0.5 us: 5 us less for the small anchor
+  stay           small anchor 40 us for products (a wait of some 2,000 cycles before each tile's 10,000 is gone): 46 TFLOP/s.
+                 Large anchor 54 TFLOP/s, 1,100 us of 1,180
+  small anchor   72 us in all; large anchor 1,460 us
 """
 
 import sys
@@ -23,11 +23,10 @@ import numpy as np
 sys.path.insert(0, ".")
 import cudatut as ct
 from cudatut.book.images.implicit_gemm.launch import offsets
-from cudatut.book.images.scoreboard.shapes import DRAWN
+from cudatut.book.images.scoreboard.shapes import DRAWN, RESNET_50
 from cudatut.book.images.shapes import LARGE, SMALL, Shape, reference
 from cudatut.book.images.winograd import launch
 from cudatut.book.images.winograd import reference as winograd
-from cudatut.book.published.sgemm import sgemm
 from cudatut.book.rivals import cudnn_conv
 
 START, LIMIT_S = time.perf_counter(), 45
@@ -53,13 +52,12 @@ def attempt(what, call):
 
 def compile_all():
     ct.device()
-    jobs = [
-        ("transforms", f"winograd_{what}<{m}>") for what in ("words", "weights") for m in (2, 4)
-    ]
+    jobs = [("transforms", f"winograd_inputs<{m}>") for m in (2, 4)]
     jobs += [("transforms", f"winograd_results<{m},{n}>") for m in (2, 4) for n in (1, 2, m)]
     for c in launch.CONFIGS:
         numbers = c.bm, c.bn, c.bk, c.tm, c.tn, c.stages, c.blocks
-        jobs.append(("products", f"winograd_products<{','.join(map(str, numbers))}>"))
+        for kind in ("products", "stay"):
+            jobs.append(("products", f"winograd_{kind}<{','.join(map(str, numbers))}>"))
 
     def one(job):
         ct.Kernel(f"images/winograd/{job[0]}.cu", job[1], load=False)
@@ -82,11 +80,17 @@ def random(shape):
     )
 
 
-def exact(shape, given, expected, m, at_once, config):
+def label(config, stays):
+    return f"{config.label}, {config.stages} stages{', stays' if stays else ''}"
+
+
+def exact(shape, given, expected, m, at_once, config, stays):
     x, w, y = given
-    ct.poison(y)
-    launch.winograd(shape, x, w, y, m, at_once, config)()
-    name = f"F({m}) {at_once} {config.label if config else ''} {tuple(shape)}"
+    run = launch.winograd(shape, x, w, y, m, at_once, config, stays)
+    for one in (y, *run.memory):
+        ct.poison(one)
+    run()
+    name = f"F({m}) {at_once} {label(config, stays) if config else ''} {tuple(shape)}"
     ct.check(y, expected, name=name, rtol=0)
 
 
@@ -95,6 +99,8 @@ def check():
         SMALL._replace(images=2, height=27, width=30, filters=100, channels=72),
         Shape(2, 64, 7, 7, 96, (3, 3), pad=(1, 1), groups=2),
         Shape(1, 7, 1, 3000, 5, (3, 3), pad=(1, 1)),
+        Shape(5, 64, 29, 41, 300, (3, 3), pad=(1, 1)),
+        Shape(2, 32, 13, 9, 34, (3, 3), pad=(1, 1), groups=2),
         Shape(1, 66000, 1, 1, 4, (3, 3), pad=(1, 1)),  # more channels than a grid has rows
     ]
     for shape in [*winograd.SHAPES, *more]:
@@ -103,10 +109,11 @@ def check():
         expected = reference(shape, images, weights)
         for m in launch.WAYS:
             for config in (None, *launch.CONFIGS):
-                attempt(
-                    f"F({m})",
-                    partial(exact, shape, given, expected, m, None if config else 1, config),
-                )
+                whole = config and shape.channels // shape.groups % config.bk == 0
+                for stays in (None, False, True) if whole else (None,):
+                    at_once = None if config else 1
+                    call = partial(exact, shape, given, expected, m, at_once, config, stays)
+                    attempt(f"F({m})", call)
     print("all exact" if not failed else f"{failed} failed", since(), flush=True)
 
 
@@ -175,7 +182,7 @@ def contest(name, shape, details):
             print(f"  F({m}): {run.config.label}, {run.at_once} images at once", flush=True)
     if details:
         runs["F(4 x 4), weights fixed"] = launch.winograd(shape, x, w, y, 4, fixed=True)
-        for at_once in (1, 2, 3, 4, 8, 16, 32):
+        for at_once in (8, 16, 32):
             if at_once < shape.images:
                 run = launch.winograd(shape, x, w, y, 4, at_once)
                 runs[f"F(4 x 4), {at_once} images at once"] = run
@@ -187,41 +194,27 @@ def contest(name, shape, details):
     if not run:
         return
     some = launch.work(shape, m, run.at_once)
-    parts = {what: launch.part(run, what) for what in ("weights", "words", "products", "results")}
+    parts = launch.parts(run)
     rounds = shape.images / run.at_once
+    of_weights = w.nbytes + some.weights
     needed = {
-        "weights": w.nbytes + some.weights,
-        "words": x.nbytes + some.words * rounds,
+        "inputs": x.nbytes + some.words * rounds + of_weights,
         "products": some.held * rounds + some.weights,
         "results": y.nbytes + some.products * rounds,
+        "weights": of_weights,
     }
     attempt(
         "parts", lambda: ct.bench(parts, bytes=needed, name=f"parts of F({m}), {name}", rounds=15)
     )
     flops = 2 * some.places * some.tiles * shape.filters * shape.channels // shape.groups
     products = {"chosen": parts["products"]}
-    if details:
-        for config in launch.CONFIGS[:5]:
-            other = launch.winograd(shape, x, w, y, m, config=config)
-            products[config.label] = launch.part(other, "products")
-        if shape.groups == 1:
-            u, v, p = run.memory
-            rows, columns = some.filters, some.tiles
-            depth = shape.channels
-            each = [
-                sgemm.launcher(
-                    shape.filters, columns, depth, 1.0, u[i * depth * rows : (i + 1) * depth * rows], rows,
-                    v[i * depth * columns : (i + 1) * depth * columns], columns, 0.0,
-                    p[i * shape.filters * columns : (i + 1) * shape.filters * columns], columns, True,
-                )
-                for i in range(some.places)
-            ]  # fmt: skip
-
-            def apart():
-                for one in each:
-                    one()
-
-            products["sgemm, one by one"] = apart
+    whole = shape.channels // shape.groups % 16 == 0
+    for config in launch.CONFIGS if WHAT == "sweep" else ():
+        for stays in (False, True)[: 1 + whole]:
+            call = partial(launch.winograd, shape, x, w, y, m, None, config, stays)
+            other = attempt("products", call)
+            if other:
+                products[label(config, stays)] = launch.parts(other)["products"]
     attempt(
         "products",
         lambda: ct.bench(products, flops=flops, name=f"products of F({m}), {name}", rounds=15),
@@ -230,13 +223,13 @@ def contest(name, shape, details):
 
 
 compile_all()
-if WHAT != "time":
+if WHAT not in ("time", "sweep"):
     check()
     attempt("errors", errors)
 if WHAT != "check":
     attempt("small", lambda: contest("small anchor", SMALL, True))
     attempt("large", lambda: contest("large anchor", LARGE, True))
-    for case in DRAWN:
+    for case in [*DRAWN, *(RESNET_50 if WHAT == "sweep" else ())]:
         one = Shape(*case.numbers)
         if winograd.refuses(one) is None and min(one.product[0], one.product[2] // 9) >= 16:
             attempt(case.name, lambda case=case, one=one: contest(case.name, one, False))

@@ -185,7 +185,7 @@ for name, shape in anchors.items():
         for one in each:
             one()
 
-    runs["products alone, one launch"] = launch.part(whole, "products")
+    runs["products alone, one launch"] = launch.parts(whole)["products"]
     runs["products alone, one by one"] = apart
     tries[name] = ct.bench(
         runs, flops=shape.flops, name=name, rounds=rounds, limit=False

@@ -5,13 +5,14 @@
     run = winograd(shape, images, weights, results, m=2)   # F(2 x 2, 3 x 3)
     run()                                                  # returns at once
 
-Four steps: words of the image and weights are transformed, then there is one
-product for each place of a tile, then products become results. The weights are
-transformed in each run, unless `fixed` says that they stay what they are.
+Three launches: words of the image and weights are transformed, then there is
+one product for each place of a tile, then products become results. The weights
+are transformed in each run, unless `fixed` says that they stay what they are.
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,10 @@ THREADS = 128
 ROOM = 2 << 30  # bytes of transformed words and of products, at a time
 WAYS = (2, 4)  # m of F(m x m, 3 x 3)
 LEAST = 16  # channels, and filters, of a group that suits
-# Tiles of the product; those of great depth pay for more channels than layers
-# have.
-CONFIGS = tuple(config for config in sgemm.CONFIGS if config.bk == 16)
+# Tiles of the product: those of the part on products but the deep one, and the
+# first one turned, or with a stage more.
+_FIRST, *_OTHERS = (one for one in sgemm.CONFIGS if one.bk == 16)
+CONFIGS = _FIRST, _FIRST.turned, replace(_FIRST, stages=4), *_OTHERS
 
 
 @cache
@@ -172,9 +174,13 @@ def _taken(launcher: str, shape: Shape, images, weights, results) -> tuple:
     )
 
 
-def _step(function, *given, **launch) -> Callable[[], None]:
-    """A launch that returns at once."""
-    return partial(function, *given, **launch)
+def _launch(function, *given, **by) -> Callable[[], None]:
+    """A launch, to be made when it is called."""
+
+    def launch() -> None:
+        function(*given, **by)
+
+    return launch
 
 
 def stored(shape: Shape, m: int, address: int) -> int:
@@ -183,6 +189,109 @@ def stored(shape: Shape, m: int, address: int) -> int:
         return 1
     fit = [1, 2, 4] if m == 4 else [1, 2]
     return max(n for n in fit if not (shape.out[1] % n or address % (4 * n)))
+
+
+class Buffers(NamedTuple):
+    """What lies between the steps."""
+
+    u: Any  # transformed weights
+    v: Any  # transformed words
+    products: Any
+
+
+# --8<-- [start:inputs]
+def inputs(
+    shape: Shape,
+    m: int,
+    images: int,
+    weights: int,
+    to: Buffers,
+    words: bool = True,
+    of_weights: bool = True,
+    stream: Any = None,
+) -> Callable[[], None]:
+    """Transforms of words and of weights, or one of them. images, weights:
+    addresses."""
+    needed = work(shape, m)
+    columns = ct.cdiv(needed.tiles, THREADS)
+    high = min(shape.channels, 1 << 15) if words else 0
+    blocks = ct.cdiv(needed.filters, 32) * ct.cdiv(shape.channels, 4)
+    low = min(ct.cdiv(blocks, columns), (1 << 15) - 1) if of_weights else 0
+    return _launch(
+        kernel("transforms", f"winograd_inputs<{m}>"),
+        shape.struct(),
+        *tiles(shape, m),
+        needed.tiles,
+        needed.filters,
+        high,
+        np.uint64(images),
+        to.v,
+        np.uint64(weights),
+        to.u,
+        grid=(columns, high + low),
+        block=THREADS,
+        stream=stream,
+    )
+
+
+# --8<-- [end:inputs]
+
+
+# --8<-- [start:multiply]
+def multiply(
+    shape: Shape,
+    m: int,
+    config: sgemm.Config,
+    stays: bool,
+    at: Buffers,
+    stream: Any = None,
+) -> Callable[[], None]:
+    """All products, by blocks that stay or by one for each tile."""
+    needed = work(shape, m)
+    rows = shape.filters // shape.groups
+    depth = shape.channels // shape.groups
+    batch = needed.places * shape.groups
+    each = ct.cdiv(rows, config.bm) * ct.cdiv(needed.tiles, config.bn)
+    numbers = config.bm, config.bn, config.bk, config.tm, config.tn
+    numbers += config.stages, config.blocks
+    kind = "stay" if stays else "products"
+    name = f"winograd_{kind}<{','.join(map(str, numbers))}>"
+    given = [needed.filters, needed.tiles, depth, rows]
+    grid: Any = each, batch
+    if stays:
+        given.append(each * batch)
+        grid = min(each * batch, ct.device().sm_count * config.blocks)
+    return _launch(
+        kernel("products", name),
+        *given,
+        *at,
+        grid=grid,
+        block=config.threads,
+        shared=config.shared(True, False),
+        stream=stream,
+    )
+
+
+# --8<-- [end:multiply]
+
+
+def results_of(
+    shape: Shape, m: int, at: Buffers, results: int, stream: Any = None
+) -> Callable[[], None]:
+    """The last step; results: an address."""
+    needed = work(shape, m)
+    name = f"winograd_results<{m},{stored(shape, m, results)}>"
+    return _launch(
+        kernel("transforms", name),
+        shape.struct(),
+        *tiles(shape, m),
+        needed.tiles,
+        at.products,
+        np.uint64(results),
+        grid=(ct.cdiv(needed.tiles, THREADS), min(shape.filters, 65535)),
+        block=THREADS,
+        stream=stream,
+    )
 
 
 # --8<-- [start:launcher]
@@ -194,15 +303,16 @@ def winograd(
     m: int | None = None,
     at_once: int | None = None,
     config: sgemm.Config | None = None,
+    stays: bool | None = None,
     fixed: bool = False,
     stream: Any = None,
 ) -> Callable[[], None]:
-    """The convolution; `.m`, `.at_once`, `.config`, `.steps` say how.
+    """The convolution; `.m`, `.at_once`, `.config`, `.stays`, `.steps` say how.
 
     m: 2 or 4, None for what `chosen` says; at_once: images whose transformed
-    words are in memory at a time, None: as many as have ROOM; config: of the
-    product; fixed: weights are transformed here, not in the callable. Memory
-    is allocated here. Raises ValueError, TypeError.
+    words are in memory at a time, None: as many as have ROOM; config, stays: of
+    the products; fixed: weights are transformed here, not in the callable.
+    Memory is allocated here. Raises ValueError, TypeError.
     """
     x, w, y = _taken("winograd", shape, images, weights, results)
     sms = ct.device().sm_count
@@ -213,120 +323,63 @@ def winograd(
         raise ValueError(f"winograd: {at_once} images at once")
     at_once = min(at_once or fitting(shape, m), shape.images)
     needed = work(shape, m, at_once)
-    batch = needed.places * shape.groups
     if needed.tiles > sgemm.LARGEST:
         raise ValueError(f"winograd: {needed.tiles} tiles at once")
-    if batch > 65535:
+    if needed.places * shape.groups > 65535:
         raise ValueError(f"winograd: {shape.groups} groups are too many")
     config = config or product_of(shape, m, at_once, sms)[0]
-    down, across = tiles(shape, m)
-    u, v, products = (
-        ct.empty(count // 4, "float32")
-        for count in (needed.weights, needed.words, needed.products)
+    whole = shape.channels // shape.groups % config.bk == 0
+    if stays and not whole:
+        raise ValueError(f"winograd: channels are no multiple of {config.bk}")
+    stays = whole if stays is None else stays
+    held = Buffers(
+        *(
+            ct.empty(count // 4, "float32")
+            for count in (needed.weights, needed.words, needed.products)
+        )
     )
-    group = shape.channels // shape.groups
-    rows = shape.filters // shape.groups
-    transform = _step(
-        kernel("transforms", f"winograd_weights<{m}>"),
-        shape.struct(),
-        needed.filters,
-        w.address,
-        u,
-        grid=(
-            ct.cdiv(needed.filters, 32),
-            min(ct.cdiv(shape.channels, 4), 65535),
-        ),
-        block=(32, 4),
-        stream=stream,
-    )
-    numbers = config.bm, config.bn, config.bk, config.tm, config.tn
-    numbers += config.stages, config.blocks
-    multiply = kernel(
-        "products", f"winograd_products<{','.join(map(str, numbers))}>"
-    )
-    steps = [] if fixed else [("weights", transform)]
-    high, wide = shape.out
+    of_image = 4 * shape.channels * shape.height * shape.width
+    of_results = 4 * shape.filters * shape.out[0] * shape.out[1]
+    steps = []
     for first in range(0, shape.images, at_once):
         some = shape._replace(images=min(at_once, shape.images - first))
-        columns = work(some, m).tiles
-        pixels = shape.channels * shape.height * shape.width
-        from_, to = (
-            int(one.address) + 4 * first * words
-            for one, words in ((x, pixels), (y, shape.filters * high * wide))
-        )
-        blocks = ct.cdiv(columns, THREADS)
-        by = {"block": THREADS, "stream": stream}
-        given = some.struct(), down, across, columns
+        start = int(x.address) + first * of_image, int(w.address)
+        to = int(y.address) + first * of_results
+        with_weights = first == 0 and not fixed
         steps += [
-            (
-                "words",
-                _step(
-                    kernel("transforms", f"winograd_words<{m}>"),
-                    *given,
-                    np.uint64(from_),
-                    v,
-                    grid=(blocks, min(shape.channels, 65535)),
-                    **by,
-                ),
-            ),
-            (
-                "products",
-                _step(
-                    multiply,
-                    needed.filters,
-                    columns,
-                    group,
-                    rows,
-                    u,
-                    v,
-                    products,
-                    grid=(
-                        ct.cdiv(rows, config.bm) * ct.cdiv(columns, config.bn),
-                        batch,
-                    ),
-                    block=config.threads,
-                    shared=config.shared(True, False),
-                    stream=stream,
-                ),
-            ),
-            (
-                "results",
-                _step(
-                    kernel(
-                        "transforms",
-                        f"winograd_results<{m},{stored(shape, m, to)}>",
-                    ),
-                    *given,
-                    products,
-                    np.uint64(to),
-                    grid=(blocks, min(shape.filters, 65535)),
-                    **by,
-                ),
-            ),
+            inputs(some, m, *start, held, True, with_weights, stream),
+            multiply(some, m, config, stays, held, stream),
+            results_of(some, m, held, to, stream),
         ]
+    given = int(x.address), int(w.address), held
+    alone = inputs(shape, m, *given, False, True, stream)
     if fixed:
-        transform()
+        alone()
 
     def run() -> None:
-        for _, step in steps:
+        for step in steps:
             step()
 
-    run.operands, run.memory = (x, w, y), (u, v, products)
-    run.m, run.at_once, run.config, run.steps = m, at_once, config, steps
+    run.operands, run.memory, run.steps = (x, w, y), held, steps
+    run.m, run.at_once, run.config, run.stays = m, at_once, config, stays
+    run.weights = alone
     return run
 
 
 # --8<-- [end:launcher]
 
 
-def part(run: Callable, name: str) -> Callable[[], None]:
-    """One of a run's steps alone, to be timed: "weights", "words", "products"
-    or "results"."""
-    some = [step for what, step in run.steps if what == name]
+def parts(run: Callable) -> dict[str, Callable[[], None]]:
+    """The three steps of a run, to be timed, and the transform of weights
+    alone."""
 
-    def alone() -> None:
-        for step in some:
-            step()
+    def all_of(which: int) -> Callable[[], None]:
+        def some() -> None:
+            for step in run.steps[which::3]:
+                step()
 
-    alone.whole = run  # keeps its memory
-    return alone
+        return some
+
+    names = "inputs", "products", "results"
+    found = {name: all_of(i) for i, name in enumerate(names)}
+    return found | {"weights": run.weights}

@@ -1,15 +1,42 @@
 // Many products of one size, C[b] = A[b]^T B[b], with the parts of the final
-// kernel of the part on products. Its loop stands here again; what is gone is
-// what a product of our own making does not need: other factors than 1, parts
-// of a tile, edges within four words.
+// kernel of the part on products.
+//
+//   store              a thread's results
+//   winograd_products  a block for each tile of each product
+//   winograd_stay      blocks that stay and go from tile to tile
+//
+// A[b] is depth x m, B[b] depth x n, C[b] rows x n; rows are what C has of m.
+// m and n are multiples of 4 and the arrays begin at multiples of 16 bytes, so
+// all copies and stores are of four words. Parameters of the templates as in
+// final.cu.
 //
 // requires: sm_80
 #include "published/final.cuh"
 
-// A[b] is depth x m, B[b] depth x n, C[b] rows x n; rows are what C has of m.
-// m and n are multiples of 4 and the arrays begin at multiples of 16 bytes, so
-// all copies are of four words. Grid: x the tiles of a product, y the products.
-// Parameters of the template as in final.cu.
+// A thread's results: patches of 4 x 4, of which a row is four words side by
+// side. The sum of row i stands at i ^ 1, as `multiply` has it.
+// --8<-- [start:store]
+template <int TM, int TN, int LANE_ROWS>
+__device__ __forceinline__ void store(const float (&sum)[TN][TM], float* C,
+                                      int top, int left, int rows, int n) {
+  constexpr int HIGH = LANE_ROWS * 4, WIDE = 32 / LANE_ROWS * 4;
+  top += lane_row<LANE_ROWS>() * 4;
+  left += lane_column<LANE_ROWS>() * 4;
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    const int row = top + i / 4 * HIGH + i % 4;
+    float* const c = C + (size_t)row * n + left;
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+      if (row < rows && left + j / 4 * WIDE < n)
+        *reinterpret_cast<float4*>(c + j / 4 * WIDE) =
+            make_float4(sum[j][i ^ 1], sum[j + 1][i ^ 1], sum[j + 2][i ^ 1],
+                        sum[j + 3][i ^ 1]);
+  }
+}
+// --8<-- [end:store]
+
+// Grid: x the tiles of a product, y the products.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -91,43 +118,113 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       multiply(sum, a[kk % 2], b[kk % 2]);
     }
   }
+  store<TM, TN, LANE_ROWS>(sum, C + b_number * rows * n, tile.y * BM + warp_row,
+                           tile.x * BN + warp_column, rows, n);
+}
 
-  constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
-                PITCH = HIGH + 4;
-  constexpr int ACROSS = WIDE < 32 ? WIDE : 32, DOWN = 32 / ACROSS * 4;
-  float* const columns = tiles_a + warp * (WIDE * PITCH);
-  const int lane = threadIdx.x % 32, x = lane % ACROSS, y = lane / ACROSS * 4;
-  __syncthreads();
-#pragma unroll
-  for (int i = 0; i < TM; i += 4) {
-#pragma unroll
-    for (int j = 0; j < TN; ++j) {
-      const int column =
-          j / 4 * (LANE_COLUMNS * 4) + lane_column<LANE_ROWS>() * 4 + j % 4;
-      *reinterpret_cast<float4*>(columns + column * PITCH +
-                                 lane_row<LANE_ROWS>() * 4) =
-          reinterpret_cast<float4&>(sum[j][i]);
+// The same for a depth that is a multiple of BK, by blocks that stay. The
+// copies of a block's next tile begin while it multiplies the last steps of
+// this one, and go on while it stores: no tile but the first waits for its
+// first words. Grid: as many blocks as the GPU holds, or one for each of the
+// `tiles` of all products.
+// --8<-- [start:stay]
+template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS>
+__global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
+    winograd_stay(const int m, const int n, const int depth, const int rows,
+                  const int tiles, const float* __restrict__ A,
+                  const float* __restrict__ B, float* __restrict__ C) {
+  constexpr int THREADS = BM * BN / (TM * TN),
+                LANE_ROWS = BM % (8 * TM) == 0 ? 8 : 4,
+                LANE_COLUMNS = 32 / LANE_ROWS,
+                WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
+  using OfA = Operand<BM, BK, THREADS, 4, false>;
+  using OfB = Operand<BN, BK, THREADS, 4, false>;
+  extern __shared__ float4 shared[];
+  float* const tiles_a = reinterpret_cast<float*>(shared);
+  float* const tiles_b = tiles_a + STAGES * OfA::TILE;
+
+  const int tile_rows = (rows + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;
+  const int each = tile_rows * tile_columns, steps = depth / BK;
+  const int warp = threadIdx.x / 32;
+  const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
+  const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
+
+  // What is copied: step `coming` of tile `ahead`.
+  int ahead = blockIdx.x, coming = 0;
+  const auto of_a = [&](int all) {
+    const int number = all / each;
+    const int2 at = place_of(all - number * each, tile_rows, tile_columns);
+    return OfA(A + (size_t)number * depth * m, m, at.y * BM, m, 0, tiles_a);
+  };
+  const auto of_b = [&](int all) {
+    const int number = all / each;
+    const int2 at = place_of(all - number * each, tile_rows, tile_columns);
+    return OfB(B + (size_t)number * depth * n, n, at.x * BN, n, 0, tiles_b);
+  };
+  OfA a_copy = of_a(ahead);
+  OfB b_copy = of_b(ahead);
+  const auto advance = [&] {
+    if (++coming < steps) {
+      a_copy.advance(BK);
+      b_copy.advance(BK);
+    } else if (coming = 0, (ahead += gridDim.x) < tiles) {
+      a_copy = of_a(ahead);
+      b_copy = of_b(ahead);
     }
-    __syncwarp();
-    const int top = tile.y * BM + warp_row + i / 4 * HIGH + y,
-              left = tile.x * BN + warp_column + x;
-    float* c = C + (b_number * rows + top) * n + left;
-#pragma unroll 2
-    for (int down = 0; down < HIGH; down += DOWN, c += DOWN * (size_t)n) {
+  };
 #pragma unroll
-      for (int right = 0; right < WIDE; right += ACROSS) {
-        const float4 four = *reinterpret_cast<const float4*>(
-            columns + (x + right) * PITCH + y + down);
-        const float some[] = {four.y, four.x, four.w, four.z};
+  for (int s = 0; s < STAGES - 1; ++s) {
+    a_copy.template copy<true>(s, BK, ahead < tiles);
+    b_copy.template copy<true>(s, BK, ahead < tiles);
+    advance();
+    commit();
+  }
+  wait_for_all_but<STAGES - 2>();
+  __syncthreads();
+
+  const float* a_from = tiles_a + warp_row + lane_row<LANE_ROWS>() * 4;
+  const float* b_from = tiles_b + warp_column + lane_column<LANE_ROWS>() * 4;
+  float a[2][TM], b[2][TN];
+  read<TM, LANE_ROWS * 4>(a[0], a_from);
+  read<TN, LANE_COLUMNS * 4>(b[0], b_from);
+  int slot = 0, free_slot = STAGES - 1;
+#pragma unroll 1
+  for (int all = blockIdx.x; all < tiles; all += gridDim.x) {
+    float sum[TN][TM] = {};
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
 #pragma unroll
-        for (int r = 0; r < 4; ++r)
-          if (top + down + r < rows && left + right < n)
-            c[r * (size_t)n + right] = some[r];
+      for (int kk = 0; kk < BK; ++kk) {
+        if (kk == 2) a_copy.template copy<true>(free_slot, BK, ahead < tiles);
+        if (kk == BK / 2) {
+          b_copy.template copy<true>(free_slot, BK, ahead < tiles);
+          commit();
+          free_slot = slot;
+        }
+        if (kk == BK - 2) advance();
+        if (kk == BK - 1) {
+          wait_for_all_but<STAGES - 2>();
+          __syncthreads();
+          slot = slot + 1 < STAGES ? slot + 1 : 0;
+          a_from =
+              tiles_a + slot * OfA::TILE + warp_row + lane_row<LANE_ROWS>() * 4;
+          b_from = tiles_b + slot * OfB::TILE + warp_column +
+                   lane_column<LANE_ROWS>() * 4;
+        }
+        const int next = (kk + 1) % BK;
+        read<TM, LANE_ROWS * 4>(a[(kk + 1) % 2], a_from + next * OfA::PITCH);
+        read<TN, LANE_COLUMNS * 4>(b[(kk + 1) % 2], b_from + next * OfB::PITCH);
+        multiply(sum, a[kk % 2], b[kk % 2]);
       }
     }
-    __syncwarp();
+    const int number = all / each;
+    const int2 at = place_of(all - number * each, tile_rows, tile_columns);
+    store<TM, TN, LANE_ROWS>(sum, C + (size_t)number * rows * n,
+                             at.y * BM + warp_row, at.x * BN + warp_column,
+                             rows, n);
   }
 }
+// --8<-- [end:stay]
 
 // Instances that are compiled by the tests:
 // @instance winograd_products<64,128,16,8,8,3,3>
@@ -137,3 +234,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // @instance winograd_products<32,32,16,4,4,4,8>
 // @instance winograd_products<16,128,16,4,8,4,6>
 // @instance winograd_products<128,16,16,8,4,4,6>
+// @instance winograd_stay<64,128,16,8,8,3,3>
+// @instance winograd_stay<128,64,16,8,8,3,3>
+// @instance winograd_stay<64,128,16,8,8,4,3>
+// @instance winograd_stay<64,64,16,8,8,3,6>
+// @instance winograd_stay<64,64,16,8,4,4,4>
+// @instance winograd_stay<32,64,16,4,8,4,8>
+// @instance winograd_stay<32,32,16,4,4,4,8>

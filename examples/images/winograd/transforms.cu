@@ -2,19 +2,18 @@
 // strides of 1, in fp32. A tile of M x M results has (M + 2) x (M + 2) words of
 // the image; each of these SIZE * SIZE places is a product of its own.
 //
-//   places          where a tile's results are
-//   winograd_words    images  -> V[place][channel][tile]
-//   winograd_weights  weights -> U[place][channel][filter of the group]
+//   first_of          where a tile's results begin
+//   words_of          images  -> V[place][channel][tile]
+//   weights_of        weights -> U[place][channel][filter of the group]
+//   winograd_inputs   both
 //   winograd_results  M[place][filter][tile] -> results
 //
 // With dilation, the results dilation apart from each other are a convolution
 // of their own; tiles of these phases lie side by side.
 //
 // requires: sm_75
-// @instance winograd_words<2>
-// @instance winograd_words<4>
-// @instance winograd_weights<2>
-// @instance winograd_weights<4>
+// @instance winograd_inputs<2>
+// @instance winograd_inputs<4>
 // @instance winograd_results<2,1>
 // @instance winograd_results<2,2>
 // @instance winograd_results<4,1>
@@ -33,13 +32,15 @@ __device__ __forceinline__ int first_of(int at, int extent, int dilation) {
 
 // V = words of a tile, transformed. A thread has one tile; lanes of a warp have
 // neighboring ones and store neighboring words. Tiles from the last to `pitch`
-// are zeros. down, across: tiles of an image. Grid: x the tiles, y channels.
+// are zeros. down, across: tiles of an image. The block's number counts tiles,
+// blockIdx.y, below `high`, channels.
 // --8<-- [start:words]
 template <int M>
-__global__ void __launch_bounds__(128)
-    winograd_words(const Shape s, const int down, const int across,
-                   const int pitch, const float* __restrict__ images,
-                   float* __restrict__ to) {
+__device__ __forceinline__ void words_of(const Shape& s, const int down,
+                                         const int across, const int pitch,
+                                         const int high,
+                                         const float* __restrict__ images,
+                                         float* __restrict__ to) {
   constexpr int SIZE = Minimal<M>::SIZE;
   const unsigned tile = blockIdx.x * 128 + threadIdx.x;
   if (tile >= pitch) return;
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(128)
   if (image >= s.images) rows = 0;
   const int channels = s.groups * s.channels;
   const size_t apart = (size_t)channels * pitch;
-  for (int channel = blockIdx.y; channel < channels; channel += gridDim.y) {
+  for (int channel = blockIdx.y; channel < channels; channel += high) {
     const float* const from = images +
                               ((long long)image * channels + channel) *
                                   ((long long)s.height * s.width) +
@@ -91,21 +92,22 @@ __global__ void __launch_bounds__(128)
 // --8<-- [end:words]
 
 // U = weights, transformed and turned: a filter's number runs fastest, and
-// filters from the last to `pitch` are zeros. Grid: x filters, y channels of
-// all groups; blocks of 32 x 4.
+// filters from the last to `pitch` are zeros. A block has 32 filters of 4
+// channels; it is block `block`, of `blocks` that share all of them.
 // --8<-- [start:weights]
 template <int M>
-__global__ void __launch_bounds__(128)
-    winograd_weights(const Shape s, const int pitch,
-                     const float* __restrict__ weights,
-                     float* __restrict__ to) {
+__device__ __forceinline__ void weights_of(const Shape& s, const int pitch,
+                                           int block, const int blocks,
+                                           const float* __restrict__ weights,
+                                           float* __restrict__ to) {
   constexpr int SIZE = Minimal<M>::SIZE;
-  const int filter = blockIdx.x * 32 + threadIdx.x;
-  if (filter >= pitch) return;
-  const int channels = s.groups * s.channels;
+  const int channels = s.groups * s.channels, across = (pitch + 31) / 32;
   const size_t apart = (size_t)channels * pitch;
-  for (int channel = blockIdx.y * 4 + threadIdx.y; channel < channels;
-       channel += gridDim.y * 4) {
+  for (;; block += blocks) {
+    const int filter = block % across * 32 + threadIdx.x % 32;
+    const int channel = block / across * 4 + threadIdx.x / 32;
+    if (block / across * 4 >= channels) return;
+    if (filter >= pitch || channel >= channels) continue;
     const int group = channel / s.channels;
     const float* const from =
         weights + (((size_t)group * s.filters + filter) * s.channels +
@@ -133,6 +135,24 @@ __global__ void __launch_bounds__(128)
   }
 }
 // --8<-- [end:weights]
+
+// Both in one launch, so that one fills what the other leaves idle. Grid: x
+// tiles; y first `high` rows of blocks for words, then rows of blocks for
+// weights. pitch: of V; filters: of U.
+// --8<-- [start:inputs]
+template <int M>
+__global__ void __launch_bounds__(128)
+    winograd_inputs(const Shape s, const int down, const int across,
+                    const int pitch, const int filters, const int high,
+                    const float* __restrict__ images, float* __restrict__ v,
+                    const float* __restrict__ weights, float* __restrict__ u) {
+  if (blockIdx.y < high)
+    words_of<M>(s, down, across, pitch, high, images, v);
+  else
+    weights_of<M>(s, filters, (blockIdx.y - high) * gridDim.x + blockIdx.x,
+                  (gridDim.y - high) * gridDim.x, weights, u);
+}
+// --8<-- [end:inputs]
 
 // Results of a tile from the products of its places. VEC: words of a store, 1,
 // 2 or 4; 2 and 4 ask for a width and an address that are multiples of it, and
