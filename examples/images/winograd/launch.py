@@ -27,9 +27,9 @@ THREADS = 128
 ROOM = 2 << 30  # bytes of transformed words and of products, at a time
 WAYS = (2, 4)  # m of F(m x m, 3 x 3)
 LEAST = 16  # channels, and filters, of a group that suits
-# Tiles of the product: those of the part on products but the deep one, and the
-# first one turned, or with a stage more.
-_FIRST, *_OTHERS = (one for one in sgemm.CONFIGS if one.bk == 16)
+# Tiles of the product: those of the part on products but the deepest and the
+# lowest, and the first one turned, or with a stage more.
+_FIRST, *_OTHERS = (one for one in sgemm.CONFIGS if one.bk == 16 < one.bm)
 CONFIGS = _FIRST, _FIRST.turned, replace(_FIRST, stages=4), *_OTHERS
 
 

@@ -232,7 +232,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // @instance winograd_products<64,64,16,8,4,4,4>
 // @instance winograd_products<32,64,16,4,8,4,8>
 // @instance winograd_products<32,32,16,4,4,4,8>
-// @instance winograd_products<16,128,16,4,8,4,6>
 // @instance winograd_products<128,16,16,8,4,4,6>
 // @instance winograd_stay<64,128,16,8,8,3,3>
 // @instance winograd_stay<128,64,16,8,8,3,3>
