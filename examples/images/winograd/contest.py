@@ -153,40 +153,70 @@ if not ct.tool.running():
         )
 
 # %% [markdown]
-# The small anchor, and what we tried. One launch for all products, beside one
-# for each by the book's product; then few images at once, so that what is
-# written between the steps stays in the L2 cache.
+# What we tried, on both anchors with tiles of 4 x 4. Products alone: one launch
+# for each, by the book's product; one launch for all, with a block for each
+# tile; and blocks that stay for several tiles.
 
-# %% attempts
-tries = {}
-for name, shape in anchors.items():
-    x, w, y = arrays(shape)
-    whole = launch.winograd(shape, x, w, y, 4)
-    runs = {"all images": whole}
-    for at_once in (1, 2, 4, 8, 16, 32):
-        if at_once < shape.images:
-            label = f"{at_once} images at once"
-            runs[label] = launch.winograd(shape, x, w, y, 4, at_once)
-    u, v, m = whole.memory
-    held = launch.work(shape, 4)
-    sizes = [n // 4 // held.places for n in held[3:]]
-    v_one, u_one, m_one = sizes
+
+# %% products
+def one_by_one(shape, run):
+    """A launch of the book's product for each place."""
+    held, depth = launch.work(shape, 4), shape.channels
+    u, v, m = (
+        words.reshape(held.places, rows, columns)
+        for words, rows, columns in zip(
+            run.memory,
+            (depth, depth, shape.filters),
+            (held.filters, held.tiles, held.tiles),
+        )
+    )
     each = [
         sgemm.launcher(
-            shape.filters, held.tiles, shape.channels, 1.0,
-            u[i * u_one : (i + 1) * u_one], held.filters,
-            v[i * v_one : (i + 1) * v_one], held.tiles, 0.0,
-            m[i * m_one : (i + 1) * m_one], held.tiles, True,
+            shape.filters, held.tiles, depth, 1.0, u[i], held.filters,
+            v[i], held.tiles, 0.0, m[i], held.tiles, True,
         )
         for i in range(held.places)
     ]  # fmt: skip
 
-    def apart(each=each):
+    def launches():
         for one in each:
             one()
 
-    runs["products alone, one launch"] = launch.parts(whole)["products"]
-    runs["products alone, one by one"] = apart
-    tries[name] = ct.bench(
+    return launches
+
+
+of_products = {}
+for name, shape in anchors.items():
+    x, w, y = arrays(shape)
+    blocks = launch.winograd(shape, x, w, y, 4, stays=False)
+    stay = launch.winograd(shape, x, w, y, 4)
+    for run in (blocks, stay):
+        check(name, shape, x, w, y, run)
+    held = launch.work(shape, 4)
+    of_products[name] = ct.bench(
+        {
+            "one by one": one_by_one(shape, stay),
+            "one launch": launch.parts(blocks)["products"],
+            "blocks stay": launch.parts(stay)["products"],
+        },
+        flops=2 * held.places * held.tiles * shape.channels * shape.filters,
+        name=f"products of {name}",
+        rounds=rounds,
+    )
+
+# %% [markdown]
+# And few images at once, so that what is written between the steps stays in the
+# L2 cache: the convolution as a whole.
+
+# %% images
+at_once = {}
+for name, shape in anchors.items():
+    x, w, y = arrays(shape)
+    runs = {}
+    for count in (2, 8, 16, shape.images):
+        some = min(count, shape.images)
+        label = f"{some} images at once"
+        runs[label] = launch.winograd(shape, x, w, y, 4, some)
+    at_once[name] = ct.bench(
         runs, flops=shape.flops, name=name, rounds=rounds, limit=False
     )
