@@ -1,6 +1,7 @@
 """examples/images/winograd without a GPU: the matrices, tiles of ragged shapes, the kernels of the transforms on a CPU, errors."""
 
 import ctypes
+import re
 from pathlib import Path
 
 import gpp
@@ -133,6 +134,79 @@ def test_errors_stay_below_their_bound(kernels, shape, m):
     weights = rng.standard_normal(weights.shape, "float32")
     off = np.abs(on_cpu(kernels, shape, images, weights, m) - plain(shape, images, weights))
     assert (off <= winograd.bound(shape, images, weights, m)).all()
+
+
+TILES = [(64, 128), (64, 64), (32, 32)]  # as the program on a CPU numbers them
+
+
+@pytest.fixture(scope="module")
+def multiply(tmp_path_factory):
+    return products(tmp_path_factory.mktemp("products"))
+
+
+def products(folder, change=lambda text: text):
+    """The kernels of products.cu without what only a GPU can do: instructions in PTX, and the kernel that they are taken from."""
+    parts = (EXAMPLES / "gemm/ladder/final.cu").read_text()
+    parts = re.sub(
+        r"template <int WORDS>\n__device__ __forceinline__ void copy_async.*?\n}\n",
+        "",
+        parts,
+        flags=re.S,
+    )
+    parts = re.sub(r"__device__ __forceinline__ void commit\(\).*?\n}\n", "", parts, flags=re.S)
+    parts = re.sub(r"template <int GROUPS>\n__device__.*?\n}\n", "", parts, flags=re.S)
+    parts = parts[: parts.index("// Count one more block that has arrived.")]
+    text = change((FOLDER / "products.cu").read_text())
+    text = text.replace(
+        "extern __shared__ float4 shared[];", "float4* const shared = dynamic_shared;"
+    )
+    header = folder / "products.h"
+    header.write_text(parts + text.replace('#include "published/final.cuh"', ""))
+    flags = "-O1", "-std=c++20", "-shared", "-fPIC"
+    source = HERE / "winograd_products_on_cpu.cpp"
+    return ctypes.CDLL(str(gpp.compiled(source, *flags, places=(f'-DKERNELS="{header}"',))))
+
+
+def wrong(multiply, which, stays, grid, batch, rows, n, depth):
+    """How many results are wrong, or written beside the results."""
+    rng, m = ct.rng(depth), ct.cdiv(rows, 4) * 4
+    a = rng.integers(-3, 4, (batch, depth, m)).astype("float32")
+    b = rng.integers(-3, 4, (batch, depth, n)).astype("float32")
+    each = np.prod([ct.cdiv(n, t) for n, t in zip((rows, n), TILES[which])])
+    expected = np.einsum("bdm,bdn->bmn", a, b)[:, :rows]
+    room = np.full(expected.size + 8192, 7.5, "float32")
+    x, y = (int(grid or each * batch), 1) if stays else (int(each), batch)
+    multiply.products(
+        which, stays, x, y, m, n, depth, rows, int(each * batch), floats(a), floats(b),
+        floats(room[4096:]),
+    )  # fmt: skip
+    found, beside = room[4096:-4096], np.concatenate([room[:4096], room[-4096:]])
+    return int((found.reshape(expected.shape) != expected).sum() + (beside != 7.5).sum())
+
+
+@pytest.mark.parametrize("which", range(len(TILES)))
+def test_products_of_one_size(multiply, which):
+    for sizes in ((2, 70, 140, 16), (3, 65, 68, 48), (1, 3, 4, 5), (2, 33, 20, 23)):
+        assert not wrong(multiply, which, False, None, *sizes)
+        for grid in (1, 2, None) if sizes[-1] % 16 == 0 else ():
+            assert not wrong(multiply, which, True, grid, *sizes)
+
+
+@pytest.mark.parametrize(
+    ("was", "fault"),
+    [
+        ("coming = 0, (ahead += gridDim.x) < tiles", "coming = 0, (ahead += 1) < tiles"),
+        ("++coming < steps", "++coming <= steps"),
+        ("sum[j][i ^ 1], sum[j + 1][i ^ 1]", "sum[j + 1][i ^ 1], sum[j][i ^ 1]"),
+        ("C + (size_t)number * rows * n", "C"),
+        ("row < rows && ", ""),
+    ],
+)
+def test_faults_in_blocks_that_stay_are_noticed(was, fault, tmp_path):
+    text = (FOLDER / "products.cu").read_text()
+    assert was in text
+    made = products(tmp_path, lambda text: text.replace(was, fault))
+    assert wrong(made, 2, True, 2, 3, 65, 68, 48)
 
 
 @pytest.mark.parametrize(

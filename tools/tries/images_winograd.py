@@ -1,6 +1,6 @@
 """Try-out of Winograd's convolution: ragged shapes, exact; errors of random ones; then times, parts apart, beside cuDNN.
 
-Run from the root of a checkout on the GPU: python tools/tries/images_winograd.py [check|time|sweep]
+Run from the root of a checkout on the GPU: python tools/tries/images_winograd.py [check|time|sweep]; sweep: ResNet-50's layers, too
 
 Measured in the first run (H200, 2026-11-30): all exact; small anchor 89.8 us (cuDNN 129.5; predicted 80), large anchor 1,554 us
 (cuDNN 4,679; predicted 1,490); products 58 us of the small anchor, 32 TFLOP/s of 62; 64 x 64, 8 x 4 would have taken 49 us.
@@ -209,7 +209,7 @@ def contest(name, shape, details):
     flops = 2 * some.places * some.tiles * shape.filters * shape.channels // shape.groups
     products = {"chosen": parts["products"]}
     whole = shape.channels // shape.groups % 16 == 0
-    for config in launch.CONFIGS if WHAT == "sweep" else ():
+    for config in launch.CONFIGS:
         for stays in (False, True)[: 1 + whole]:
             call = partial(launch.winograd, shape, x, w, y, m, None, config, stays)
             other = attempt("products", call)
@@ -217,7 +217,7 @@ def contest(name, shape, details):
                 products[label(config, stays)] = launch.parts(other)["products"]
     attempt(
         "products",
-        lambda: ct.bench(products, flops=flops, name=f"products of F({m}), {name}", rounds=15),
+        lambda: ct.bench(products, flops=flops, name=f"products of F({m}), {name}", rounds=8),
     )
     print(since(), flush=True)
 
