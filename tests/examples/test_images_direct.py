@@ -5,8 +5,8 @@ import pytest
 
 import cudatut as ct
 from cudatut.book.images.direct import launch, reference
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape
-from cudatut.book.images.implicit_gemm.shapes import reference as plain
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape
+from cudatut.book.images.shapes import reference as plain
 
 LITTLE = [shape for shape in RAGGED if shape.flops < 2e6]
 PARTS = [launch.MANY, launch.FEW, launch.Part(8, 8, 32, 4), launch.Part(8, 8, 16, 4)]

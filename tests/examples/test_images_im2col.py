@@ -6,8 +6,8 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.im2col import launch
 from cudatut.book.images.im2col.reference import by_product, matrix
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape
-from cudatut.book.images.implicit_gemm.shapes import reference as plain
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape
+from cudatut.book.images.shapes import reference as plain
 
 LITTLE = [shape for shape in RAGGED if shape.flops < 2e7]
 

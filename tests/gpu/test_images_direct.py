@@ -6,7 +6,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.direct import launch
 from cudatut.book.images.direct.launch import FEW, MANY, Part
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 SHAPES = [
     *RAGGED,

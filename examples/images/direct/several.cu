@@ -10,7 +10,7 @@
 // @instance direct_several<8,8,8,4>
 // @instance direct_several<7,8,8,4>
 // @instance direct_several<8,1,8,1>
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // high, wide: rows and columns of the image that the windows of a tile cover;
 // pitch: words from one row of them to the next in shared memory; down, across:

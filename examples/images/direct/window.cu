@@ -15,7 +15,7 @@
 // @instance direct_window<7,8,8,4,3,7,7,2>
 // @instance direct_window<8,1,8,1,1,3,3,1>
 // @instance direct_window<7,16,8,2,8,3,3,1>
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // How many lanes of a warp meet in the bank that most of them meet in, if rows
 // of the tile lie `pitch` words apart: lane l reads at l % wide * stride in row

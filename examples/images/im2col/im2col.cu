@@ -14,7 +14,7 @@
 // rounded up to a multiple of 4; columns beyond are written as zeros.
 //
 // requires: sm_75
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:words]
 // One thread for each word: grid.x * block threads at least.

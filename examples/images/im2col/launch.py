@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import MOST, Shape
+from cudatut.book.images.shapes import MOST, Shape
 from cudatut.book.published.sgemm import sgemm
 
 FOLDER = "images/im2col"
