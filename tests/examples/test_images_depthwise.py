@@ -12,7 +12,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.depthwise import launch
 from cudatut.book.images.depthwise.launch import FOUR, TWO, Part, Strip
-from cudatut.book.images.implicit_gemm.shapes import MOST, Shape, reference
+from cudatut.book.images.shapes import MOST, Shape, reference
 from cudatut.book.images.scoreboard.networks import NETWORKS
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 

@@ -7,7 +7,7 @@ import pytest
 
 import cudatut as ct
 from cudatut.book.images.cutlass_conv import conv as cutlass
-from cudatut.book.images.implicit_gemm.shapes import Shape, reference
+from cudatut.book.images.shapes import Shape, reference
 from cudatut.book.images.scoreboard.field import KINDS, Field
 from cudatut.book.images.scoreboard.networks import Layer
 from cudatut.book.images.scoreboard.shapes import ANCHORS, DRAWN, Case

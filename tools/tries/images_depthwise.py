@@ -21,7 +21,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.images.depthwise import launch
 from cudatut.book.images.depthwise.launch import Part, Strip
-from cudatut.book.images.implicit_gemm.shapes import Shape, reference
+from cudatut.book.images.shapes import Shape, reference
 from cudatut.book.images.scoreboard.networks import NETWORKS
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cudnn_conv

@@ -12,7 +12,7 @@
 // @instance any<__nv_bfloat16,true>
 #include <cuda_bf16.h>
 
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 __device__ __forceinline__ float wide(float x) { return x; }
 __device__ __forceinline__ float wide(__nv_bfloat16 x) {

@@ -23,7 +23,7 @@
 // @instance channels<7,2,2,7,false,3>
 #include <cuda_bf16.h>
 
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:part]
 template <int C>

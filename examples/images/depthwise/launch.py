@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import MOST, Shape
+from cudatut.book.images.shapes import MOST, Shape
 
 FOLDER = "images/depthwise"
 WINDOWS, STRIDES = (3, 5, 7), (1, 2)  # that the kernels are compiled for

@@ -26,7 +26,7 @@
 // @instance planes<7,1,1,7,1,3>
 // @instance planes<7,2,2,7,1,3>
 // @instance planes<7,2,1,7,1,3>
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:words]
 // What a thread reads of a row for W results beside each other, in a window of
