@@ -11,6 +11,7 @@ kind; `able` says which of them take a convolution.
 from collections.abc import Callable
 from typing import Any
 
+import cudatut as ct
 from cudatut.book.images.depthwise import launch as depthwise
 from cudatut.book.images.direct import launch as direct
 from cudatut.book.images.im2col import launch as im2col
@@ -32,6 +33,9 @@ WAYS: dict[str, dict[str, Callable]] = {
     "bf16": {"depthwise": depthwise.channels, IMPLICIT: implicit.bf16},
 }
 # --8<-- [end:ways]
+FOLDERS = [
+    module.FOLDER for module in (depthwise, direct, im2col, implicit, winograd)
+]
 FEW = 4  # channels of a group, in a window of which a product is shallow
 PIXELS = 64  # of the results of an image, which are few
 DEEP = 1024  # weights of a filter
@@ -78,6 +82,25 @@ def way(kind: str, shape: Shape) -> str:
 
 
 # --8<-- [end:way]
+
+
+# --8<-- [start:ahead]
+def instances(*folders: str) -> list[tuple]:
+    """What `ct.compile_ahead` takes: the instances that the files of kernels
+    name themselves."""
+    found = []
+    for folder in folders or FOLDERS:
+        for path in sorted((ct.paths.examples_dir() / folder).glob("*.cu")):
+            text = path.read_text(encoding="utf-8")
+            arch = "sm_90a" if "requires: sm_90a" in text else None
+            found += [
+                (f"{folder}/{path.name}", name, None, (), arch)
+                for name in ct.instances.declared(text)
+            ]
+    return found
+
+
+# --8<-- [end:ahead]
 
 
 def convolution(
