@@ -137,7 +137,7 @@ def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
     noticed = 0
     for shape in OTHERS if file == "any" else SHAPES[::2]:
         last = file == "channels"
-        if file != "any" and launch.general(shape) or last and shape.channels % 2:
+        if (file != "any" and launch.general(shape)) or (last and shape.channels % 2):
             continue
         arguments, expected = given(shape, last)
         try:

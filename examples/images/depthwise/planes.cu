@@ -113,6 +113,7 @@ __global__ void __launch_bounds__(128, BLOCKS)
 #pragma unroll
   for (int j = 0; j < K * K; ++j) weight[j] = filter[j];
 
+  // --8<-- [start:slide]
   float sum[P][W] = {};
 #pragma unroll
   for (int row = 0; row < ROWS; ++row) {
@@ -129,6 +130,7 @@ __global__ void __launch_bounds__(128, BLOCKS)
               word[row % RING][Of::SKIP + w * S + c] * weight[r * K + c];
     }
   }
+  // --8<-- [end:slide]
 
   float* const to = results + (long long)which * plane(s);
   const bool whole = s.out_width % W == 0;  // then a vector lies in the row

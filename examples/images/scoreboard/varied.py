@@ -53,8 +53,11 @@ beside = {
     kind: {group: ratios(one) for group, one in found.items()}
     for kind, found in times.items()
 }
-if beside["fp32"]["varied"]:
-    for group, cases in GROUPS.items():
+
+
+def table(group):
+    """Rates, and ratios to cuDNN; nothing under a tool."""
+    if beside["fp32"][group]:
         ct.table(
             f"{group}, times as fast as cuDNN",
             {
@@ -66,11 +69,21 @@ if beside["fp32"]["varied"]:
                         ("ratio", found[group][case.name].median),
                     )
                 }
-                for case in cases
+                for case in GROUPS[group]
             },
             corner="layer",
             units={"fp32, rate": "TFLOP/s", "bf16, rate": "TFLOP/s"},
         )
+
+
+table("CUDATutorial")
+
+# %% others
+table("varied")
+
+# %% means
+for group in GROUPS:
+    if beside["fp32"][group]:
         ct.facts(
             f"{group}, geometric mean",
             {
