@@ -131,7 +131,7 @@ def strip(shape: Shape, aligned: bool) -> Strip:
     """As many results across as are a vector that lies in a row or outside."""
     across = 1
     if aligned and shape.pad[1] == shape.window[1] // 2:
-        wide = 4 if shape.stride[0] * shape.window[0] < 14 else 2  # registers
+        wide = 4 if shape.stride[0] * shape.window[0] < 10 else 2  # registers
         across = next(n for n in (wide, 2, 1) if shape.width % n == 0)
     if shape.window[0] > 3:
         return Strip(across)

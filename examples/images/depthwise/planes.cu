@@ -18,7 +18,6 @@
 // @instance planes<5,1,4,7,1,3>
 // @instance planes<5,1,2,7,1,3>
 // @instance planes<5,1,1,7,1,3>
-// @instance planes<5,2,4,7,1,3>
 // @instance planes<5,2,2,7,1,3>
 // @instance planes<5,2,1,7,1,3>
 // @instance planes<7,1,4,7,1,3>

@@ -58,7 +58,7 @@ kernel(
 )  # fmt: skip
 from cudatut.book.images.shapes import reference
 
-ct.check(y, reference(one, x, w), name="by hand", atol=1e-5)
+ct.check(y, reference(one, x, w), name="launched by hand", atol=1e-5)
 
 
 # %% race
