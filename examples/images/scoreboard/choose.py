@@ -28,6 +28,7 @@ WAYS: dict[str, dict[str, Callable]] = {
         "Winograd": winograd.winograd,
         "direct": direct.window,
         "im2col": im2col.convolve,
+        # `fp32` chooses between its kernels, where there is more than one.
         IMPLICIT: getattr(implicit, "fp32", implicit.offsets),
     },
     "bf16": {"depthwise": depthwise.channels, IMPLICIT: implicit.bf16},

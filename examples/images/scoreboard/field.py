@@ -21,7 +21,6 @@ from cudatut.book.images.scoreboard.shapes import Case
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cudnn_conv
 from cudatut.pairs import Ratio
-from cudatut.results import Goal
 
 Contest = dict[str, Callable[[], Any] | None]
 PERIODS = 1_000_003, 999_983  # primes, after which the random numbers repeat
@@ -199,10 +198,12 @@ def mean(found: Sequence[Ratio]) -> Ratio:
     return Ratio(middle, low, high, min(one.pairs for one in found))
 
 
-def goal(ratio: Ratio, wanted: float) -> Goal:
+def goal(ratio: Ratio, wanted: float) -> ct.results.Goal:
     """For `ct.goals`."""
     verdict = ratio.verdict(wanted)
-    return Goal("", wanted, ratio.median, ratio.low, ratio.high, verdict)
+    return ct.results.Goal(
+        "", wanted, ratio.median, ratio.low, ratio.high, verdict
+    )
 
 
 # --8<-- [end:ratios]
