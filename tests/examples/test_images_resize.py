@@ -194,9 +194,7 @@ def right(name, run, size, to):
     if name == "bilinear":
         return good
     got = written(run, each, image, to, reference.placed(*size, *to))
-    return good and np.array_equal(
-        got, reference.rounded(reference.letterbox(image, *to, 7), got)
-    )
+    return good and np.array_equal(got, reference.rounded(reference.letterbox(image, *to, 7), got))
 
 
 @pytest.mark.parametrize("name", KERNELS)
