@@ -29,11 +29,12 @@ def resize_nearest(image, height, width):
     return image[rows][:, columns]
 
 
-def resize_bilinear(image, height, width):
-    up, low, down = taps(image.shape[0], height)
+def resize_bilinear(image, height, width, only=slice(None)):
+    """only: the rows of the output that are wanted."""
+    up, low, down = (one[only] for one in taps(image.shape[0], height))
     left, right, across = taps(image.shape[1], width)
-    image = image.astype("float64")
-    rows = image[up] + down[:, None, None] * (image[low] - image[up])
+    above, below = image[up].astype("float64"), image[low].astype("float64")
+    rows = above + down[:, None, None] * (below - above)
     a, b = rows[:, left], rows[:, right]
     return a + across[None, :, None] * (b - a)
 
