@@ -251,7 +251,8 @@ for name, pairs in found.items():
 # for.
 
 # %% predict
-large, small = (4_320, 7_680), (2_160, 3_840)
+large = (4_320, 7_680)
+small = (2_160, 3_840)
 limit = ct.limits.bandwidth()
 useful = reference.useful_bytes(*large, *small)
 ct.facts(
