@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Pixels", zh: "像素"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 120
 #     sizes:
 #       size: [[4_320, 7_680], [33, 65]]

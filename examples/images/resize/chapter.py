@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Resize", zh: "缩放"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 120
 #     sizes:
 #       large: [[4_320, 7_680], [66, 130]]

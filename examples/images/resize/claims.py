@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Resize: claims", zh: "缩放：说法的检验"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 60
 # ---
 

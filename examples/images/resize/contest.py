@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Resize: the contest", zh: "缩放：比赛"}
 #     requires: sm_75
+#     extra: images
 #     timeout_s: 150
 #     sizes:
 #       shrink: [1, 60]
