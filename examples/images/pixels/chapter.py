@@ -29,10 +29,10 @@ block = (32, 8)  # pixels along a row, and rows
 grid = (ct.cdiv(width, 32), ct.cdiv(height, 8))  # x first
 swap(out, image, height, width, grid=grid, block=block)
 
+ct.check(out, rgb, name="red first", rtol=0, atol=0)
 swapped = out.get()
 print("a pixel, before:", *map(int, bgr[330, 300]))
 print("a pixel, after: ", *map(int, swapped[330, 300]))
-ct.check(swapped, rgb, name="red first", rtol=0, atol=0)
 
 # %% [markdown]
 # What a screen shows of these bytes: it takes the first one of three for red.
@@ -118,9 +118,9 @@ for number, (name, en, zh) in enumerate(
 KERNELS = {
     "one pixel": (launch.swap_channels, False),
     "grid turned": (launch.swap_turned, False),
-    "one pixel, to CHW": (launch.to_chw, True),
+    "one pixel to CHW": (launch.to_chw, True),
     "four pixels": (launch.swap_four, False),
-    "four pixels, to CHW": (launch.to_chw_four, True),
+    "four pixels to CHW": (launch.to_chw_four, True),
     "16 pixels": (launch.swap_sixteen, False),
 }
 
@@ -161,9 +161,9 @@ def sectors(first, each):
 REQUESTS = {  # pixels of a warp; first byte and bytes of a lane: load, store
     "one pixel": (32, (3 * lane, 1), (3 * lane, 1)),
     "grid turned": (32, (row * lane, 1), (row * lane, 1)),
-    "one pixel, to CHW": (32, (3 * lane, 1), (lane, 1)),
+    "one pixel to CHW": (32, (3 * lane, 1), (lane, 1)),
     "four pixels": (128, (12 * lane, 4), (12 * lane, 4)),
-    "four pixels, to CHW": (128, (12 * lane, 4), (4 * lane, 4)),
+    "four pixels to CHW": (128, (12 * lane, 4), (4 * lane, 4)),
     "16 pixels": (512, (48 * lane, 16), (48 * lane, 16)),
 }
 predicted = {

@@ -27,9 +27,9 @@ rounds = 40
 KERNELS = {  # name: launcher, its function, whether it makes CHW
     "one pixel": (launch.swap_channels, "swap_channels", False),
     "grid turned": (launch.swap_turned, "swap_turned", False),
-    "one pixel, to CHW": (launch.to_chw, "to_chw", True),
+    "one pixel to CHW": (launch.to_chw, "to_chw", True),
     "four pixels": (launch.swap_four, "swap_four", False),
-    "four pixels, to CHW": (launch.to_chw_four, "to_chw_four", True),
+    "four pixels to CHW": (launch.to_chw_four, "to_chw_four", True),
     "16 pixels": (launch.swap_sixteen, "swap_sixteen", False),
 }
 launch.compile_ahead()
@@ -108,10 +108,10 @@ def contest(rows, columns):
         {
             "four pixels": launch.swap_four(own, same),
             "16 pixels": launch.swap_sixteen(own, same),
-            "four pixels, to CHW": launch.to_chw_four(own, three),
+            "four pixels to CHW": launch.to_chw_four(own, three),
             "copy": rival(lambda torch, a, b: lambda: b.copy_(a), own, same),
             "PyTorch": rival(lambda torch, a: lambda: a.flip(-1), own),
-            "PyTorch, to CHW": rival(
+            "PyTorch to CHW": rival(
                 lambda torch, a, b: lambda: b.copy_(a.movedim(-1, 0)),
                 own,
                 three,
@@ -141,9 +141,9 @@ if not ct.tool.running():
             for size, one in by_size.items()
             for name, other, wanted in (
                 ("four pixels", "copy", 0.9),
-                ("four pixels, to CHW", "copy", 0.9),
+                ("four pixels to CHW", "copy", 0.9),
                 ("four pixels", "PyTorch", 3.0),
-                ("four pixels, to CHW", "PyTorch, to CHW", 2.0),
+                ("four pixels to CHW", "PyTorch to CHW", 2.0),
             )
         },
     )
