@@ -12,12 +12,12 @@
 #             Resize a gray image of `height` x `width` to `rows` x `columns`:
 #             each pixel of the output is the pixel of the image in which its
 #             center lies. Along an axis of n pixels that becomes `to` pixels,
-#             the center of pixel x lies at (2 x + 1) n / (2 to). Write
-#             `nearest`, in integers alone.
+#             the center of pixel x lies at (x + 1/2) n / to. Write `nearest`, in
+#             integers alone.
 #           zh: >-
 #             把 `height` x `width` 的灰度图缩放为 `rows` x
 #             `columns`：输出的每个像素取它的中心落入的那个像素。一条轴由 n 个像素变为 `to`
-#             个像素时，像素 x 的中心位于 (2 x + 1) n / (2 to)。写 `nearest`，只用整数。
+#             个像素时，像素 x 的中心位于 (x + 1/2) n / to。写 `nearest`，只用整数。
 #         fails: "never written"
 #       2:
 #         title: {en: "The mean of an area", zh: "一块区域的平均值"}

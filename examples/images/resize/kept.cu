@@ -87,6 +87,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, RESIDENT)
   for (int y = first; y < min(first + ROWS, height); ++y) {
     unsigned v[PIXELS * 3];
     const bool row_in = y >= top && y - top < down.to;
+    // --8<-- [start:kept-rows]
     if (row_in) {
       const Tap row = tap(y - top, down);  // the same for the whole warp
       if (row.lo != up) {
@@ -106,6 +107,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, RESIDENT)
       for (int i = 0; i < PIXELS * 3; ++i)
         v[i] = __float_as_uint(between(upper[i], lower[i], row.weight) + ZERO);
     }
+    // --8<-- [end:kept-rows]
     if (!row_in || !in[0] || !in[PIXELS - 1]) {
 #pragma unroll
       for (int i = 0; i < PIXELS * 3; ++i)

@@ -39,6 +39,7 @@ def resize_bilinear(image, height, width, only=slice(None)):
     return a + across[None, :, None] * (b - a)
 
 
+# --8<-- [start:placed]
 def placed(height, width, out_height, out_width, centered=True):
     """new_height, new_width, top, left: the largest image of the same shape
     that fits, rounded to pixels."""
@@ -49,6 +50,9 @@ def placed(height, width, out_height, out_width, centered=True):
         return new_height, new_width, 0, 0
     top, left = (out_height - new_height) // 2, (out_width - new_width) // 2
     return new_height, new_width, top, left
+
+
+# --8<-- [end:placed]
 
 
 def letterbox(image, height, width, border=114, centered=True):
