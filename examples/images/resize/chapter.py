@@ -60,7 +60,7 @@ nearest, between = made(resize.nearest), made(resize.bilinear)
 values = reference.resize_bilinear(eye, side, side)
 off = np.abs(between - np.rint(values))
 ct.picture(
-    "nearest",
+    "nearest pixel",
     nearest,
     alt={
         "en": "An eye in squares of eight by eight equal pixels.",
@@ -69,7 +69,7 @@ ct.picture(
     quality=80,
 )
 ct.picture(
-    "bilinear",
+    "between pixels",
     between,
     alt={
         "en": "The same eye, soft, without squares.",
@@ -78,7 +78,7 @@ ct.picture(
     quality=80,
 )
 ct.picture(
-    "bilinear, difference to fp64, times 8",
+    "between pixels, difference to fp64, times 8",
     (8 * off).astype("uint8"),
     alt={
         "en": "All black: each byte is that of fp64, rounded.",
@@ -86,7 +86,7 @@ ct.picture(
     },
 )
 ct.facts(
-    "bilinear beside fp64, rounded",
+    "beside fp64, rounded",
     {"bytes that differ": int((off > 0).sum()), "most": int(off.max())},
 )
 
@@ -217,9 +217,9 @@ ct.facts(
 # letterbox, beside fp64. Where a value lies halfway, either neighbor is right.
 
 # %% check
-WAYS = ("pixel", "rows", "kept")
+WAYS = {"one pixel": "pixel", "4 x 4 pixels": "rows", "rows kept": "kept"}
 SIZES = ((1, 1), (1, 9), (3, 3), (31, 33), (65, 130))
-found = {name: [] for name in ("nearest", *WAYS)}
+found = {name: [] for name in ("nearest pixel", *WAYS)}
 
 
 def compare(name, launch, target, values):
@@ -237,12 +237,12 @@ for size in SIZES:
     for to in SIZES:
         y = ct.empty((*to, 3), "uint8")
         values = reference.resize_nearest(host, *to)
-        compare("nearest", resize.nearest(x, y), y, values)
-        for way in WAYS:
+        compare("nearest pixel", resize.nearest(x, y), y, values)
+        for name, way in WAYS.items():
             whole = resize.letterbox(x, y, whole=True, way=way)
-            compare(way, whole, y, reference.resize_bilinear(host, *to))
+            compare(name, whole, y, reference.resize_bilinear(host, *to))
             boxed = resize.letterbox(x, y, way=way)
-            compare(way, boxed, y, reference.letterbox(host, *to))
+            compare(name, boxed, y, reference.letterbox(host, *to))
 for name, pairs in found.items():
     got, wanted = (np.concatenate(each) for each in zip(*pairs))
     ct.check(got, wanted, name=f"{name}, {len(pairs)} images", rtol=0, atol=0)
@@ -267,10 +267,10 @@ ct.facts(
 ct.table(
     "of one pixel of the output",
     {
-        "nearest": {"loads": 3, "stores": 3, "channels blended": 0},
-        "pixel": {"loads": 12, "stores": 3, "channels blended": 9},
-        "rows": {"loads": 6, "stores": 0.75, "channels blended": 9},
-        "kept, twice as large": {
+        "nearest pixel": {"loads": 3, "stores": 3, "channels blended": 0},
+        "one pixel": {"loads": 12, "stores": 3, "channels blended": 9},
+        "4 x 4 pixels": {"loads": 6, "stores": 0.75, "channels blended": 9},
+        "rows kept, twice as large": {
             "loads": 3 * 0.5 * 9 / 8,
             "stores": 0.75,
             "channels blended": 3 + 3 * 0.5 * 9 / 8,
@@ -293,10 +293,10 @@ a, b = ct.to_device(source), ct.empty(useful // 2, "uint8")
 def contest(size, to, name):
     host = ct.rng(1).integers(0, 256, (*size, 3), np.uint8)
     x, y = ct.to_device(host), ct.empty((*to, 3), "uint8")
-    runs = {"nearest": resize.nearest(x, y)}
+    runs = {"nearest pixel": resize.nearest(x, y)}
     runs |= {
-        way: resize.letterbox(x, y, whole=True, way=way)
-        for way in WAYS
+        name: resize.letterbox(x, y, whole=True, way=way)
+        for name, way in WAYS.items()
         if way != "kept" or to > size
     }
     runs["copy"] = rival(lambda torch, a, b: lambda: b.copy_(a), a, b)

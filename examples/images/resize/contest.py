@@ -69,18 +69,18 @@ ct.table(
         }
         for name, image in written.items()
     },
-    corner="bilinear",
+    corner="between pixels",
     units={"bytes that differ": "%"},
 )
 ct.table(
-    "the nearest pixel",
+    "nearest pixel",
     {
         name: {
             "bytes that differ": 100 * float((image != nearest_ground).mean())
         }
         for name, image in sorted(nearest.items())
     },
-    corner="nearest",
+    corner="nearest pixel",
     units={"bytes that differ": "%"},
 )
 
@@ -154,7 +154,7 @@ def contest(size, to):
     ct.check(got, reference.rounded(values, got), name=label(size, to), atol=0)
     runs = {
         "ours": ours,
-        "pixel": resize.bilinear(x, y),
+        "one pixel": resize.bilinear(x, y),
         "copy": rival(lambda torch, a, b: lambda: b.copy_(a), a, b),
         "torchvision": vision.resize(x, to),
     }
