@@ -85,7 +85,7 @@ def warps(width: int = 12, height: int = 8, lanes: int = 8, block: int = 2) -> s
 def words() -> str:
     """Four pixels as three words, before and after the swap, with the way of two bytes."""
     left, cell, row = 92, 44, 88
-    s = Svg(left + 12 * cell + 3 * 14, 190)
+    s = Svg(left + 12 * cell + 3 * 14, 166)
     before = [(channel, pixel) for pixel in range(4) for channel in (0, 1, 2)]
     after = [(channel, pixel) for pixel in range(4) for channel in (2, 1, 0)]
 
