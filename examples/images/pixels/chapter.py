@@ -131,7 +131,7 @@ def expected(host, chw):
 
 def check(name, rows, columns):
     make, chw = KERNELS[name]
-    host = ct.rng(rows).integers(0, 256, (rows, columns, 3), np.uint8)
+    host = ct.rng(rows).integers(0, 255, (rows, columns, 3), np.uint8)
     wanted = expected(host, chw)
     target = ct.empty(wanted.shape, "uint8")
     make(ct.to_device(host), target)()
@@ -196,7 +196,7 @@ ct.facts(
 # %% bench
 from cudatut.book.rivals.torch_rival import rival
 
-host = ct.rng(0).integers(0, 256, (*size, 3), np.uint8)
+host = ct.rng(0).integers(0, 255, (*size, 3), np.uint8)
 x, y = ct.to_device(host), ct.empty((*size, 3), "uint8")
 chw = ct.empty((3, *size), "uint8")
 runs = {

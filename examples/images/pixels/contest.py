@@ -35,7 +35,7 @@ KERNELS = {  # name: launcher, its function, whether it makes CHW
 launch.compile_ahead()
 
 # %% check
-host = ct.rng(0).integers(0, 256, (*large, 3), np.uint8)
+host = ct.rng(0).integers(0, 255, (*large, 3), np.uint8)
 image = ct.to_device(host)
 swapped, planes = ct.empty((*large, 3), "uint8"), ct.empty((3, *large), "uint8")
 for name, (make, _, chw) in KERNELS.items():

@@ -39,7 +39,7 @@ def over(height, width):
 import cudatut as ct
 
 for height, width in ((1, 1), (7, 5), (8, 32), (33, 31), (257, 1023)):
-    image = ct.rng(height).integers(0, 256, (height, width, 3), np.uint8)
+    image = ct.rng(height).integers(0, 255, (height, width, 3), np.uint8)
     light = (image.astype(int) @ (77, 150, 29) + 128) // 256
     out = ct.empty((height, width), "uint8")
     grid, block = over(height, width)
@@ -71,7 +71,7 @@ __global__ void turn(unsigned char* out, const unsigned char* image,
 import cudatut as ct
 
 for height, width in ((1, 1), (1, 5), (7, 1), (33, 31), (100, 257)):
-    image = ct.rng(height).integers(0, 256, (height, width, 3), np.uint8)
+    image = ct.rng(height).integers(0, 255, (height, width, 3), np.uint8)
     out = ct.empty((width, height, 3), "uint8")
     grid = (ct.cdiv(height, 32), ct.cdiv(width, 8))
     turn(out, ct.to_device(image), height, width, grid=grid, block=(32, 8))
@@ -104,7 +104,7 @@ __global__ void to_hwc_four(unsigned* out, const unsigned* planes,
 import cudatut as ct
 
 for pixels in (4, 12, 1_020, 1_024, 100_000):
-    planes = ct.rng(pixels).integers(0, 256, (3, pixels), np.uint8)
+    planes = ct.rng(pixels).integers(0, 255, (3, pixels), np.uint8)
     words = planes.view("uint32")  # of each channel pixels / 4
     out = ct.empty((pixels // 4, 3), "uint32")
     blocks = ct.cdiv(pixels // 4, 256)

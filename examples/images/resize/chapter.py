@@ -286,12 +286,12 @@ ct.table(
 # %% bench
 from cudatut.book.rivals.torch_rival import rival
 
-source = ct.rng(0).integers(0, 256, useful // 2, np.uint8)
+source = ct.rng(0).integers(0, 255, useful // 2, np.uint8)
 a, b = ct.to_device(source), ct.empty(useful // 2, "uint8")
 
 
 def contest(size, to, name):
-    host = ct.rng(1).integers(0, 256, (*size, 3), np.uint8)
+    host = ct.rng(1).integers(0, 255, (*size, 3), np.uint8)
     x, y = ct.to_device(host), ct.empty((*to, 3), "uint8")
     runs = {"nearest pixel": resize.nearest(x, y)}
     runs |= {

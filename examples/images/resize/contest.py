@@ -25,7 +25,7 @@ import cudatut as ct
 
 # %% others
 shape = (480, 640)
-host = ct.rng(0).integers(0, 256, (*shape, 3), np.uint8)
+host = ct.rng(0).integers(0, 255, (*shape, 3), np.uint8)
 to = (300, 400)
 ground = np.rint(reference.resize_bilinear(host, *to)).astype(int)
 target = ct.empty((*to, 3), "uint8")
@@ -167,7 +167,7 @@ by_size = {label(*one): contest(*one) for one in shapes}
 if not ct.tool.running():
     on_cpu = {}
     for size, to in shapes:
-        host = ct.rng(1).integers(0, 256, (*size, 3), np.uint8)
+        host = ct.rng(1).integers(0, 255, (*size, 3), np.uint8)
         us = vision.opencv_us(
             lambda cv2, host=host, to=to: lambda: cv2.resize(host, to[::-1])
         )

@@ -39,7 +39,7 @@ import cudatut as ct
 from cudatut.book.images.resize import reference
 
 for size in ((1, 1), (7, 5), (100, 257), (3, 70_000)):
-    image = ct.rng(size[1]).integers(0, 256, size, np.uint8)
+    image = ct.rng(size[1]).integers(0, 255, size, np.uint8)
     for rows, columns in ((1, 1), (9, 3), (33, 31), (2, 60_001)):
         out = ct.empty((rows, columns), "uint8")
         nearest(
@@ -77,7 +77,7 @@ import cudatut as ct
 from cudatut.book.images.resize import reference
 
 for rows, columns, k in ((1, 1, 1), (5, 7, 2), (33, 31, 3), (8, 65, 10)):
-    image = ct.rng(k).integers(0, 256, (rows * k, columns * k), np.uint8)
+    image = ct.rng(k).integers(0, 255, (rows * k, columns * k), np.uint8)
     blocks = image.astype(int).reshape(rows, k, columns, k)
     sums = blocks.sum(axis=(1, 3))
     wanted = (2 * sums + k * k) // (2 * k * k)
