@@ -210,7 +210,7 @@ FAULTS = {
     "bilinear": ("row.hi, column.lo", "row.lo, column.hi"),
     "pixel": ("tap(y - top, down)", "tap(y, down)"),
     "rows": ("b = 3LL * row.hi * across.n", "b = 3LL * row.lo * across.n"),
-    "kept": ("up = row.lo;", "up = row.hi;"),
+    "kept": ("up = above;", "up = below;"),
 }
 
 
@@ -228,7 +228,16 @@ def test_planted_faults_in_index_maps_are_noticed(name, tmp_path):
 
 @pytest.mark.parametrize(
     "size, to, way",
-    [((10, 10), (20, 20), "pixel"), ((10, 10), (2000, 2000), "kept"), ((4000, 4000), (2000, 2000), "rows")],
-)  # fmt: skip
+    [
+        ((10, 10), (20, 20), "pixel"),
+        ((540, 960), (1080, 1920), "kept"),
+        ((4000, 4000), (2000, 2000), "rows"),
+    ],
+)
 def test_the_way_by_size(size, to, way):
-    assert resize.way_for(size, to) == way
+    assert resize.way_for(size, to, 132)["way"] == way
+
+
+def test_more_rows_for_a_thread_where_there_are_blocks_enough():
+    few, many = (resize.way_for((540, 960), to, 132) for to in ((1080, 1920), (2160, 3840)))
+    assert few["ROWS"] == 8 and many["ROWS"] == 16

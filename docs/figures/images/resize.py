@@ -130,8 +130,8 @@ def kept(rows: int = 8, n: int = 8, to: int = 16, first: int = 4) -> str:
         f"输出的 {rows} 行，每行位于图像的两行之间。各自读取要读 {loads} 行，其实不同的只有 {len(needed)} 行。",
     )
     caption = tr(
-        f"Twice as many rows: {rows} rows of a thread lie between {len(needed)} rows of the image. Loaded for each row anew, they are {loads}.",
-        f"行数加倍：一个线程的 {rows} 行位于图像的 {len(needed)} 行之间；如果每行都重新读取，就是 {loads} 行。",
+        f"Twice as many rows, drawn for {rows} rows of a thread: they lie between {len(needed)} rows of the image. Loaded for each row anew, these are {loads}.",
+        f"行数加倍，按一个线程 {rows} 行画出：它们位于图像的 {len(needed)} 行之间；如果每行都重新读取，就是 {loads} 行。",
     )
     return figure(s, alt=alt, caption=caption)
 

@@ -21,7 +21,7 @@ from cudatut.book.images.resize.reference import placed
 FOLDER = "images/resize"
 BLOCK = (32, 8)  # threads along a row, and rows
 PIXELS = 4  # of a thread of letterbox_rows and letterbox_kept
-ROWS = {"rows": 4, "kept": 8}  # of a thread, by way
+ROWS = {"rows": 4, "kept": 16}  # of a thread, by way
 FEW = 1 << 20  # pixels of an output that a thread for each makes sooner
 MOST = 1 << 22  # pixels of an axis: a guess in fp32 is off by one at most
 AXIS = np.dtype([("n", "i4"), ("to", "i4"), ("scale", "f4"), ("part", "f4")])
@@ -134,18 +134,22 @@ def letterbox(
     return run
 
 
-def way_for(size: tuple, to: tuple) -> str:
-    """The way that `fastest` takes for an image of `size` and an output of
-    `to`, height and width each."""
+def way_for(size: tuple, to: tuple, sms: int) -> dict[str, Any]:
+    """What `fastest` tells `letterbox` for an image of `size` and an output of
+    `to`, height and width each, on a GPU of so many SMs."""
     if to[0] * to[1] < FEW:
-        return "pixel"
-    return "kept" if to[0] > size[0] else "rows"
+        return {"way": "pixel"}
+    if to[0] <= size[0]:
+        return {"way": "rows"}
+    # More rows of a thread share more, if enough blocks are left.
+    blocks = ct.cdiv(to[1], BLOCK[0] * PIXELS) * ct.cdiv(to[0], BLOCK[1] * 16)
+    return {"way": "kept", "ROWS": 16 if blocks >= 3 * sms else 8}
 
 
 def fastest(image: Any, out: Any) -> Callable:
     """As `bilinear`, by the kernel that was the fastest here for such sizes."""
-    way = way_for(image.shape[:2], out.shape[:2])
-    return letterbox(image, out, way=way, whole=True)
+    plan = way_for(image.shape[:2], out.shape[:2], ct.device().sm_count)
+    return letterbox(image, out, whole=True, **plan)
 
 
 def wrong(image: Any, out: Any, mistakes: int) -> Callable:
