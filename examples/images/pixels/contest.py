@@ -142,7 +142,7 @@ if not ct.tool.running():
             for name, other, wanted in (
                 ("four pixels", "copy", 0.9),
                 ("four pixels to CHW", "copy", 0.9),
-                ("four pixels", "PyTorch", 3.0),
+                ("four pixels", "PyTorch", 2.0),
                 ("four pixels to CHW", "PyTorch to CHW", 2.0),
             )
         },
