@@ -12,6 +12,7 @@ of each row anew, 60 instructions of 64 bits. Both are gone, which leaves 168 in
 # ruff: noqa: B023 - what a loop makes is called at once
 
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -23,7 +24,7 @@ sys.path.insert(0, os.getcwd())
 import cudatut as ct
 from cudatut.book.images.resize import reference, resize
 
-START, LIMIT = time.time(), 25
+START, LIMIT = time.time(), 20
 RNG = np.random.default_rng(35)
 VARIANTS = {
     "rows 8": ("rows", {"ROWS": 8}),
@@ -154,3 +155,9 @@ if __name__ == "__main__":
         if time.time() - START < LIMIT:
             attempt(("contest", source), lambda: contest(source, to))
     print(f"done after {time.time() - START:.1f} s, failed: {failed}")
+    for name in ("resize", "resize_contest", "resize_claims", "resize_solutions"):
+        begin = time.time()
+        command = [sys.executable, "-m", "cudatut", "run", f"images/{name}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        print(f"=== {name}: {done.returncode} after {time.time() - begin:.1f} s")
+        print(done.stdout[-9000:], done.stderr[-3000:], flush=True)
