@@ -25,6 +25,8 @@ from cudatut.book.images.warp.textures import Texture
 FOLDER = "images/warp"
 BLOCK = (16, 16)  # threads along a row, and rows
 PIXELS = 4  # of a thread of warp_words
+ROWS = 2  # of a thread of packed.cu
+BY_WORDS = ("words", "packed")
 MOST = 1 << 22  # pixels of an axis
 FARTHEST = 1 << 30  # pixels from the image's first one
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
@@ -37,12 +39,17 @@ def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
     return ct.Kernel(f"{FOLDER}/{source}.cu", name, dict(defines))
 
 
-def map_back(matrix: Any, height: int, width: int) -> np.void:
+def map_back(
+    matrix: Any, height: int, width: int, beyond: tuple = (PIXELS, 0)
+) -> np.void:
     """The inverse map as kernels get it, for an output of this size. Raises
-    ValueError for a matrix without inverse, or that leads far away."""
+    ValueError for a matrix without inverse, or that leads far away. beyond:
+    columns and rows behind the last ones, at which threads look, too."""
     integers = reference.fixed(reference.inverted(matrix))
-    # A thread looks at up to PIXELS - 1 columns behind the last one, too.
-    corners = ((x, y) for x in (0, width + PIXELS) for y in (0, height))
+    more_x, more_y = beyond
+    corners = (
+        (x, y) for x in (0, width + more_x) for y in (0, height + more_y)
+    )
     far = max(
         abs(a * x + b * y + c) for x, y in corners for a, b, c in integers
     )
@@ -83,6 +90,16 @@ def _choice(name: str, what: str, given: str, known: Any) -> None:
         )
 
 
+def _packed(name: str, block: tuple, plan: dict) -> int:
+    """Rows of a thread of packed.cu, whose lanes exchange pixels."""
+    if block[0] % 4 or block[0] * block[1] % 32:
+        raise ValueError(
+            f"{name}: a block of {block}: rows of 4, 8, 12 ... threads, 32, 64,"
+            " 96 ... in all"
+        )
+    return plan.get("ROWS", ROWS)
+
+
 def warp(
     image: Any,
     out: Any,
@@ -97,30 +114,36 @@ def warp(
     """out = the image, each pixel where the matrix sends it. interpolation:
     nearest, linear, cubic. border: what lies beyond the image: constant (then
     `value`), replicate, reflect_101, wrap. way: plain; float (linear, constant,
-    positions in fp32); words (linear; constant or replicate; both arrays begin
-    at multiples of 4 bytes). plan: macros of words. Raises TypeError,
-    ValueError."""
+    positions in fp32); words and packed (linear; constant or replicate; both
+    arrays begin at multiples of 4 bytes; of packed the block is whole warps,
+    of rows of 4, 8, 12 ... threads). plan: macros of these two. Raises
+    TypeError, ValueError."""
     _choice("warp", "interpolation", interpolation, TAPS)
     _choice("warp", "border", border, BORDERS)
-    _choice("warp", "way", way, ("plain", "float", "words"))
+    _choice("warp", "way", way, ("plain", "float", *BY_WORDS))
     if not 0 <= value <= 255:
         raise ValueError(f"warp: value {value} is not in 0 to 255")
     can = {
         "plain": BORDERS,
         "float": ("constant",),
         "words": ("constant", "replicate"),
+        "packed": ("constant", "replicate"),
     }[way]
     if border not in can or (way != "plain" and interpolation != "linear"):
         raise ValueError(f"warp: {way} has no {interpolation}, {border}")
-    if plan and way != "words":
-        raise ValueError(f"warp: {sorted(plan)} belong to words")
+    if plan and way not in BY_WORDS:
+        raise ValueError(f"warp: {sorted(plan)} belong to words and packed")
+    rows = 1
+    if way == "packed":
+        rows = _packed("warp", block, plan)
     source, target = _images(
-        "warp", image, out, align=4 if way == "words" else 1
+        "warp", image, out, align=4 if way in BY_WORDS else 1
     )
     (height, width), (out_height, out_width) = (
         one.shape[:2] for one in (source, target)
     )
-    back = map_back(matrix, out_height, out_width)
+    beyond = (max(block[0], PIXELS), rows * block[1])
+    back = map_back(matrix, out_height, out_width, beyond)
     edge = border.upper()
     if way == "float":
         exact = reference.inverted(matrix)
@@ -128,14 +151,13 @@ def warp(
             ()
         ]
         one = kernel("warp", f"warp_float<{edge}>")
-    elif way == "words":
-        one = kernel(
-            "words", f"warp_words<{edge}>", tuple(sorted(plan.items()))
-        )
+    elif way in BY_WORDS:
+        macros = tuple(sorted(plan.items()))
+        one = kernel(way, f"warp_{way}<{edge}>", macros)
     else:
         one = kernel("warp", f"warp<{TAPS[interpolation]}, {edge}>")
     across = ct.cdiv(out_width, PIXELS) if way == "words" else out_width
-    grid = _grid("warp", across, out_height, block)
+    grid = _grid("warp", across, ct.cdiv(out_height, rows), block)
 
     def run(stream=None):
         one(
@@ -239,17 +261,33 @@ def by_texture(
     border: str = "constant",
     array: bool = False,
     block: tuple = BLOCK,
+    **plan: int,
 ) -> Callable:
     """As `four`, through a texture; beyond the image is 0 (constant), or its
-    edge (replicate). filtered: the texture weighs. array: from a copy in a CUDA
-    array, made here, of the pixels as they are now."""
+    edge (replicate). filtered: the texture weighs; then out may have three
+    channels, the block is one of `warp`'s packed, and plan may say ROWS.
+    array: from a copy in a CUDA array, made here, of the pixels as they are
+    now."""
     _choice("by_texture", "border", border, BORDERS[:2])
-    source, target = _images("by_texture", pixels, out, channels=4, align=4)
+    take, shape = ct.operands("by_texture"), (None, None, 4)
+    source = take.read("pixels", pixels, "uint8", shape, most=MOST, align=4)
+    three = filtered and getattr(out, "shape", ())[2:] == (3,)
+    shape = (None, None, 3 if three else 4)
+    target = take.write("out", out, "uint8", shape, most=MOST, align=4)
+    if 0 in target.shape:
+        raise ValueError(f"by_texture: out has no pixel: {target.shape}")
+    if plan and not three:
+        raise ValueError(f"by_texture: {sorted(plan)} belong to three channels")
     out_height, out_width, _ = target.shape
-    back = map_back(matrix, out_height, out_width)
+    rows = _packed("by_texture", block, plan) if three else 1
+    beyond = (block[0], rows * block[1])
+    back = map_back(matrix, out_height, out_width, beyond)
     texture = Texture(pixels, width, filtered, border == "constant", array)
-    one = kernel("four", "warp_filtered" if filtered else "warp_points")
-    grid = _grid("by_texture", out_width, out_height, block)
+    if three:
+        one = kernel("packed", "warp_sampled", tuple(sorted(plan.items())))
+    else:
+        one = kernel("four", "warp_filtered" if filtered else "warp_points")
+    grid = _grid("by_texture", out_width, ct.cdiv(out_height, rows), block)
 
     def run(stream=None):
         one(
