@@ -4,6 +4,7 @@ has texture references only, which CUDA 12 took away.
     texture = Texture(pixels, width)     # reads the memory of `pixels`
     texture = Texture(pixels, width, array=True)  # a copy, in a CUDA array
     texture.handle                       # what a kernel takes
+    texture.refresh()                    # the copy again, of new pixels
 
 A CUDA array keeps pixels that are neighbors in both directions close together;
 the driver chooses how. Layouts of the structs are those of cuda.h.
@@ -144,12 +145,17 @@ class Texture:
         # Finalizers run in the order in which they are made, last first.
         weakref.finalize(self, _free, "cuArrayDestroy", handle.value)
         address, kinds = int(found.address), (DEVICE_MEMORY, ARRAY_MEMORY)
-        copy = Copy2D(
+        self._copy = Copy2D(
             Place(kind=kinds[0], device=address, pitch=4 * pitch),
             Place(kind=kinds[1], array=handle.value),
             4 * width,
             height,
         )
         ct.synchronize()  # what writes the pixels may run in another stream
-        _call("cuMemcpy2D_v2", ctypes.byref(copy))
+        self.refresh()
         return handle.value
+
+    def refresh(self) -> None:
+        """Copy the pixels into the CUDA array once more, in the default
+        stream; returns at once."""
+        _call("cuMemcpy2DAsync_v2", ctypes.byref(self._copy), None)

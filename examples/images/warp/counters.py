@@ -1,0 +1,70 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Affine warp: what the L1 cache does", zh: "仿射变换：L1 缓存在做什么"}
+#     requires: sm_75
+#     timeout_s: 60
+#     sizes:
+#       side: [2048, 64, 2048]
+# ---
+
+# %% [markdown]
+# The same kernels at three angles, in blocks of two shapes. The profiler runs
+# this file again, and counts these launches.
+
+# %% launches
+import numpy as np
+from cudatut.book.images.warp import reference, warp
+
+import cudatut as ct
+
+side = 2048
+host = ct.rng(0).integers(0, 256, (side, side, 3), "uint8")
+x, out = ct.to_device(host), ct.empty(host.shape, "uint8")
+ANGLES = (0, 30, 90)
+CASES = {
+    f"{way}, {block[0]} x {block[1]}": (way, block)
+    for way in ("plain", "words", "packed")
+    for block in ((32, 8), (8, 32))
+}
+shift = np.array([[0, 0, 0.3], [0, 0, 0.4]])  # between pixels
+for way, block in CASES.values():
+    for degrees in ANGLES:
+        m = reference.rotation(degrees, side, side) + shift
+        warp.warp(x, out, m, way=way, block=block)()
+
+# %% check
+values = reference.warp(host, m, side, side)
+ct.check(out, reference.rounded(values, out.get()), name="the last one")
+
+# %% counted
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts.sum"
+EXECUTED = "smsp__inst_executed.sum"
+MEMORY = "dram__bytes_read.sum"
+TIME = "gpu__time_duration.sum"
+counted = ct.profile_launches(
+    "images/warp_counters",
+    kernel="regex:^warp",
+    metrics=[REQUESTS, SECTORS, WAVEFRONTS, EXECUTED, MEMORY, TIME],
+    launches=len(CASES) * len(ANGLES),
+)
+if counted:
+    warps = side * side / 32  # of pixels
+    rows = {}
+    for number, c in enumerate(counted):
+        name = list(CASES)[number // len(ANGLES)]
+        rows[f"{name}, {ANGLES[number % len(ANGLES)]} degrees"] = {
+            "sectors per request": c[SECTORS] / c[REQUESTS],
+            "wavefronts for 32 pixels": c[WAVEFRONTS] / warps,
+            "instructions for 32 pixels": c[EXECUTED] / warps,
+            "bytes from memory / bytes of the image": c[MEMORY] / host.nbytes,
+            "time": c[TIME],
+        }
+    ct.table(
+        f"{side} x {side} pixels",
+        rows,
+        corner="kernel, block, angle",
+        units={"time": "us"},
+    )
