@@ -305,8 +305,12 @@ def contest(side, degrees):
     put("grid_sample, fp32, grid given", lambda: torch_warp(image, matrix)[0])
     chw = torch.as_tensor(image).cuda().movedim(-1, 0).contiguous()
     put(
-        "torchvision rotate",
-        lambda: lambda: tv.rotate(chw, degrees, interpolation=tv.InterpolationMode.BILINEAR),
+        "torchvision affine",
+        lambda: (
+            lambda: tv.affine(
+                chw, -float(degrees), [0, 0], 1.0, [0.0, 0.0], tv.InterpolationMode.BILINEAR
+            )
+        ),
     )
     found = ct.bench(runs, bytes=useful, name=f"{side} x {side}, {degrees} degrees", rounds=6)
     for kind in ("plain", "words", "packed", "packed bits", "four", "points pitch", "points array",
@@ -315,7 +319,7 @@ def contest(side, degrees):
             n for n in runs if n.startswith(kind + " ") and (kind != "packed" or "bits" not in n)
         ]
         best = min(names, key=lambda one: found[one].median_us)
-        others = ("copy", "grid_sample, fp32, grid given", "torchvision rotate")
+        others = ("copy", "grid_sample, fp32, grid given", "torchvision affine")
         ratios = [f"{found.ratio(best, other).median:.3f} x {other}" for other in others]
         print(f"BEST {best}: {found[best].median_us:.1f} us;", "; ".join(ratios))
     import cv2

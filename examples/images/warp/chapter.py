@@ -185,7 +185,8 @@ for h, w in shapes:
 # %% borders
 quarter = np.ascontiguousarray(small[32:224:2, 32:224:2])
 a, b = ct.to_device(quarter), ct.empty((160, 160, 3), "uint8")
-smaller = reference.rotation(15, 96, 96, 0.7) + [[0, 0, 32], [0, 0, 32]]
+smaller = reference.rotation(15, 96, 96, 0.7)
+smaller[:, 2] += 32  # into the middle of a larger frame
 for edge, (en, zh) in {
     "constant": ("gray around it", "四周是灰色"),
     "replicate": (
@@ -354,11 +355,12 @@ def boxed(host, side):
     height, width, _ = host.shape
     high, wide, top, left = resized.placed(height, width, side, side)
     one = reference.resizing(height, width, high, wide)
-    one += [[0, 0, left], [0, 0, top]]
+    one[:, 2] += left, top
     target = ct.empty((side, side, 3), "uint8")
     warp.warp(ct.to_device(host), target, one, value=114)()
+    rim = ct.cdiv(wide, 2 * width)  # half a pixel of the picture
     within = np.zeros((side, side), bool)
-    within[top + 1 : top + high - 1, left + 1 : left + wide - 1] = True
+    within[top + rim : top + high - rim, left + rim : left + wide - rim] = True
     return target.get(), within
 
 
@@ -380,7 +382,7 @@ ct.table(
     "a letterbox by one matrix, beside resize and border",
     rows,
     corner="picture",
-    units={name: "levels" for name in rows["64 x 32 to 224"]},
+    units=dict.fromkeys(rows["64 x 32 to 224"], "levels"),
 )
 ct.picture(
     "letterbox by one matrix",

@@ -35,7 +35,7 @@ def off_by(matrix):
 
 
 matrix = reference.resizing(height, width, high, wide)
-matrix += [[0, 0, left], [0, 0, top]]
+matrix[:, 2] += left, top
 corner = [[wide / width, 0, left], [0, high / height, top]]
 found, of_corner = off_by(matrix), off_by(corner)
 ct.facts(

@@ -11,7 +11,7 @@
 
 # %% [markdown]
 # A square image of 100 MB, turned by 0, 30 and 90 degrees, and shifted by a
-# part of a pixel: our kernels, PyTorch's `grid_sample`, torchvision's `rotate`,
+# part of a pixel: our kernels, PyTorch's `grid_sample`, torchvision's `affine`,
 # and a copy of as many bytes.
 
 # %% setup
@@ -34,7 +34,9 @@ ANGLES = (0, 30, 90)
 
 
 def matrix(degrees):
-    return reference.rotation(degrees, side, side) + [[0, 0, 0.3], [0, 0, 0.4]]
+    turn = reference.rotation(degrees, side, side)
+    turn[:, 2] += 0.3, 0.4
+    return turn
 
 
 # %% [markdown]
@@ -47,7 +49,7 @@ def share(degrees, step=16):
     """Of the output, how much lies in the image, by every 16th pixel."""
     back = reference.inverted(matrix(degrees))
     (a, b, c), (d, e, f) = [[float(v) for v in row] for row in back]
-    j, i = np.mgrid[0:side:step, 0:side:step]
+    j, i = np.mgrid[step // 2 : side : step, step // 2 : side : step]
     column, row = a * i + b * j + c, d * i + e * j + f
     on = (column >= 0) & (column < side) & (row >= 0) & (row < side)
     return float(on.mean())
@@ -94,7 +96,7 @@ for d in ANGLES:
 
 # %% [markdown]
 # What others are given: for `grid_sample` planes of fp32 and a grid, both made
-# before; torchvision's `rotate` takes and returns uint8, without the shift.
+# before; torchvision's `affine` takes and returns uint8, without the shift.
 
 
 # %% rivals
@@ -117,13 +119,15 @@ def grid_sample(degrees):
     return rival(prepare, x)
 
 
-def rotate(degrees):
+def affine(degrees):
     def prepare(torch, image):
         from torchvision.transforms.v2 import functional as tv
 
         planes = image.movedim(-1, 0).contiguous()
         how = tv.InterpolationMode.BILINEAR
-        return lambda: tv.rotate(planes, degrees, interpolation=how)
+        # Its angles are clockwise.
+        turn = (-float(degrees), [0, 0], 1.0, [0.0, 0.0])
+        return lambda: tv.affine(planes, *turn, interpolation=how)
 
     return rival(prepare, x)
 
@@ -157,7 +161,7 @@ for d in ANGLES:
             ),
             "copy of the useful bytes": copy(d),
             "grid_sample": grid_sample(d),
-            "torchvision": rotate(d),
+            "torchvision": affine(d),
         },
         bytes=useful[d],
         name=f"turned by {d} degrees",
@@ -187,14 +191,16 @@ before = ct.bench(
     rounds=rounds,
 )
 
+
 # %% cpu
-on_cpu = {
-    d: vision.opencv_us(
-        lambda cv2, m=matrix(d): lambda: cv2.warpAffine(host, m, (side, side)),
-        rounds=3,
+def on_cpu(degrees):
+    m, size = matrix(degrees), (side, side)
+    return vision.opencv_us(
+        lambda cv2: lambda: cv2.warpAffine(host, m, size), rounds=3
     )
-    for d in ANGLES
-}
+
+
+took = {d: on_cpu(d) for d in ANGLES}
 if not ct.tool.running():
     import os
 
@@ -206,7 +212,7 @@ if not ct.tool.running():
                 "time": us,
                 "its time / packed": us / by_angle[d]["packed"].median_us,
             }
-            for d, us in on_cpu.items()
+            for d, us in took.items()
             if isinstance(us, float)
         },
         corner="turned by",

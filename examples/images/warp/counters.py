@@ -13,7 +13,6 @@
 # this file again, and counts these launches.
 
 # %% launches
-import numpy as np
 from cudatut.book.images.warp import reference, warp
 
 import cudatut as ct
@@ -27,10 +26,10 @@ CASES = {
     for way in ("plain", "words", "packed")
     for block in ((32, 8), (8, 32))
 }
-shift = np.array([[0, 0, 0.3], [0, 0, 0.4]])  # between pixels
 for way, block in CASES.values():
     for degrees in ANGLES:
-        m = reference.rotation(degrees, side, side) + shift
+        m = reference.rotation(degrees, side, side)
+        m[:, 2] += 0.3, 0.4  # between pixels
         warp.warp(x, out, m, way=way, block=block)()
 
 # %% check
