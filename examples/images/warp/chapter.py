@@ -115,7 +115,7 @@ ct.picture(
 # Right before fast: every way, on ragged sizes, against NumPy in fp64.
 
 # %% check
-shapes = [[1, 1], [1, 9], [7, 5], [31, 33], [130, 65]]
+shapes = ((1, 1), (1, 9), (7, 5), (31, 33), (130, 65))
 
 
 def matrices(height, width):
@@ -214,11 +214,11 @@ for edge, (en, zh) in {
     )
 
 # %% [markdown]
-# Positions in fp32: a row of a wide image, turned a little. How far from the
-# exact position does a thread look, and how many values does it change?
+# Positions in fp32 and in integers: how many values of an image differ from the
+# exact result, by its width?
 
 # %% positions
-widths = [512, 4_096, 32_768, 262_144]
+widths = (512, 4_096, 32_768, 262_144)
 rows = {}
 for w in widths:
     host = ct.rng(w).integers(0, 256, (32, w, 3), "uint8")

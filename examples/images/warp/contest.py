@@ -59,7 +59,7 @@ useful = {d: int(host.nbytes * (1 + share(d))) for d in ANGLES}
 ct.table(
     f"{side} x {side} pixels",
     {
-        f"{d} degrees": {
+        f"{d}°": {
             "in the image": 100 * share(d),
             "useful bytes": useful[d] / 1e6,
             "time of the bytes": useful[d] / ct.limits.bandwidth() / 1e3,
@@ -85,14 +85,14 @@ for d in ANGLES:
     plain = out.get()
     values = reference.warp(host, matrix(d), few, side)
     wanted = reference.rounded(values, plain[:few])
-    ct.check(out[:few], wanted, name=f"plain, {d} degrees")
+    ct.check(out[:few], wanted, name=f"plain, {d}°")
     for way in warp.BY_WORDS:
         again = ct.empty(out.shape, "uint8")
         ct.poison(again, 0x5A)
         warp.warp(x, again, matrix(d), way=way)()
         # fp32 rounds a value near a half upwards by one way, down by another.
         off = np.abs(again.get().astype("int16") - plain).astype("uint8")
-        ct.check(off, np.zeros_like(off), name=f"{way}, {d} degrees", atol=1)
+        ct.check(off, np.zeros_like(off), name=f"{way}, {d}°", atol=1)
 
 # %% [markdown]
 # What others are given: for `grid_sample` planes of fp32 and a grid, both made
@@ -164,7 +164,7 @@ for d in ANGLES:
             "torchvision": affine(d),
         },
         bytes=useful[d],
-        name=f"turned by {d} degrees",
+        name=f"turned by {d}°",
         rounds=rounds,
     )
 
@@ -207,7 +207,7 @@ if not ct.tool.running():
     ct.table(
         "OpenCV on the CPU",
         {
-            f"{d} degrees": {
+            f"{d}°": {
                 "threads": os.cpu_count(),
                 "time": us,
                 "its time / packed": us / by_angle[d]["packed"].median_us,
@@ -229,6 +229,6 @@ if not ct.tool.running():
             "torchvision": 3.0,
         }
         for other, times in others.items():
-            name = f"{d} degrees, beside {other}"
+            name = f"{d}°, beside {other}"
             wanted[name] = one.goal("packed", other, times)
     ct.goals("the exact kernel, packed", wanted)

@@ -54,7 +54,7 @@ if counted:
     rows = {}
     for number, c in enumerate(counted):
         name = list(CASES)[number // len(ANGLES)]
-        rows[f"{name}, {ANGLES[number % len(ANGLES)]} degrees"] = {
+        rows[f"{name}, {ANGLES[number % len(ANGLES)]}°"] = {
             "sectors per request": c[SECTORS] / c[REQUESTS],
             "wavefronts for 32 pixels": c[WAVEFRONTS] / warps,
             "instructions for 32 pixels": c[EXECUTED] / warps,

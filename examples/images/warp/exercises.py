@@ -75,11 +75,19 @@ __global__ void place(unsigned char* out, const unsigned char* image,
 )
 
 # %% stub-2
-INSIDE = """
+around = ct.Kernel(
+    """
 __device__ int inside(int i, int n) {
   return i < 0 ? 0 : i < n ? i : n - 1;  // yours: this repeats the edge
 }
-"""
+
+__global__ void around(int* out, int from, int count, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = inside(from + i, n);
+}
+""",
+    "around",
+)
 
 
 # %% stub-3

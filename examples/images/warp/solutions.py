@@ -64,21 +64,25 @@ import numpy as np
 import cudatut as ct
 
 # %% solution-2
-INSIDE = """
+around = ct.Kernel(
+    """
 __device__ int inside(int i, int n) {
-  int r = i % (2 * n);         // the pattern repeats after 2 n pixels
-  if (r < 0) r += 2 * n;       // % keeps the sign of i
+  int r = i % (2 * n);    // the pattern repeats after 2 n pixels
+  if (r < 0) r += 2 * n;  // % keeps the sign of i
   return r < n ? r : 2 * n - 1 - r;
 }
-"""
+
+__global__ void around(int* out, int from, int count, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = inside(from + i, n);
+}
+""",
+    "around",
+)
 
 # %% check-2
 import cudatut as ct
 
-AROUND = "__global__ void around(int* out, int from, int count, int n)"
-BODY = "{ int i = blockIdx.x * blockDim.x + threadIdx.x;"
-STORE = "  if (i < count) out[i] = inside(from + i, n); }"
-around = ct.Kernel("\n".join((INSIDE, AROUND, BODY, STORE)), "around")
 for n in (1, 2, 3, 4, 17):
     count = 9 * n
     out = ct.empty(count, "int32")
