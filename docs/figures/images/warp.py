@@ -12,7 +12,7 @@ def turned(x: float, y: float, degrees: float, n: int) -> tuple[float, float]:
     return middle + u * math.cos(t) + v * math.sin(t), middle - u * math.sin(t) + v * math.cos(t)
 
 
-def inverse(n: int = 8, degrees: float = 30, x: int = 5, y: int = 2) -> str:
+def inverse(n: int = 8, degrees: float = 30, x: int = 6, y: int = 2) -> str:
     """A pixel of the output, and where among the pixels of the image its middle comes from."""
     cell, top, between = 34, 40, 90
     right = 20 + n * cell + between
