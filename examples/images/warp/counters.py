@@ -49,21 +49,38 @@ counted = ct.profile_launches(
     metrics=[REQUESTS, SECTORS, WAVEFRONTS, EXECUTED, MEMORY, TIME],
     launches=len(CASES) * len(ANGLES),
 )
+warps = side * side / 32  # of pixels
+of = {
+    (name, degrees): counted[k * len(ANGLES) + i] if counted else {}
+    for k, name in enumerate(CASES)
+    for i, degrees in enumerate(ANGLES)
+}
+
+# %% wavefronts
 if counted:
-    warps = side * side / 32  # of pixels
-    rows = {}
-    for number, c in enumerate(counted):
-        name = list(CASES)[number // len(ANGLES)]
-        rows[f"{name}, {ANGLES[number % len(ANGLES)]}°"] = {
-            "sectors per request": c[SECTORS] / c[REQUESTS],
-            "wavefronts for 32 pixels": c[WAVEFRONTS] / warps,
-            "instructions for 32 pixels": c[EXECUTED] / warps,
-            "bytes from memory / bytes of the image": c[MEMORY] / host.nbytes,
-            "time": c[TIME],
-        }
+    ct.table(
+        "wavefronts of the L1 cache for 32 pixels",
+        {
+            name: {f"{d}°": of[name, d][WAVEFRONTS] / warps for d in ANGLES}
+            for name in CASES
+        },
+        corner="kernel, block",
+    )
+
+# %% others
+if counted:
     ct.table(
         f"{side} x {side} pixels",
-        rows,
+        {
+            f"{name}, {d}°": {
+                "sectors per request": c[SECTORS] / c[REQUESTS],
+                "instructions for 32 pixels": c[EXECUTED] / warps,
+                "bytes from memory / bytes of the image": c[MEMORY]
+                / host.nbytes,
+                "time": c[TIME],
+            }
+            for (name, d), c in of.items()
+        },
         corner="kernel, block, angle",
         units={"time": "us"},
     )
