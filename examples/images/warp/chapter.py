@@ -373,8 +373,8 @@ for name, host in {
     wanted = reference.rounded(resized.letterbox(host, 224, 224), got, 1e-3)
     off = np.abs(got.astype(int) - wanted).max(axis=2)
     rows[name] = {
-        "off by, inside": int(off[within].max()),
-        "off by, at the rim": int(off[~within].max()),
+        "levels off, inside": int(off[within].max()),
+        "levels off, at the rim": int(off[~within].max()),
     }
     if host.shape[1] == 512:
         square = got
@@ -382,7 +382,6 @@ ct.table(
     "a letterbox by one matrix, beside resize and border",
     rows,
     corner="picture",
-    units=dict.fromkeys(rows["64 x 32 to 224"], "levels"),
 )
 ct.picture(
     "letterbox by one matrix",
