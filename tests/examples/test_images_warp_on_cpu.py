@@ -34,12 +34,12 @@ class Kernel:
     def __init__(self, source, name, defines=None):
         self.name, path = name, Path(source)
         macros = [f"-D{key}={value}" for key, value in (defines or {}).items()]
-        places = (f'-DFILE="{path}"', f"-DKERNEL={name}", f"-I{FOLDER}", *macros)
+        places = (f'-DFILE="{path}"', f"-DKERNEL={name}", *macros)
         flags = ("-O1", "-std=c++17", "-shared", "-fPIC")
         made = gpp.compiled(HERE / "warp_on_cpu.cpp", *flags, places=places)
         self.run = ctypes.CDLL(str(made)).run
 
-    def __call__(self, *arguments, grid, block, stream=None):
+    def __call__(self, *arguments, grid, block, shared=0, stream=None):
         given, kept = (Argument * len(arguments))(), []
         for one, value in zip(given, arguments):
             if isinstance(value, np.void):
@@ -144,7 +144,7 @@ def test_plain_loads_at_every_border(how, border):
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("border", range(2))
 @pytest.mark.parametrize(
-    "way, plan", [("words", {}), ("packed", {}), ("packed", {"ROWS": 1}), ("packed", {"ROWS": 4}), ("packed", {"WEIGHTS": 1})]
+    "way, plan", [("words", {}), ("packed", {}), ("packed", {"ROWS": 1}), ("packed", {"ROWS": 4}), ("packed", {"WEIGHTS": 1}), ("tile", {}), ("tile", {"HIGH": 16}), ("tile", {"WEIGHTS": 1})]
 )  # fmt: skip
 def test_words(way, plan, border):
     def call(x, out, m):
@@ -204,35 +204,54 @@ def test_four_bytes_and_textures(border):
 
 
 FAULTS = {
-    "a neighbor too far": ("pixel, 1);", "pixel, 2);"),
-    "words begin elsewhere": ("k == 1 ? 0x5421", "k == 1 ? 0x4321"),
-    "a row too many": ("top < height - 2", "top < height"),
-    "a column too many": ("left < width - 1", "left < width"),
-    "the last pixels of a row": ("x - k + 3 < out_width", "x - k + 2 < out_width"),
-    "rows of a thread": ("first_row + k * down_by", "first_row + k * over"),
-}
+    "a neighbor too far": ("packed.cuh", "pixel, 1);", "pixel, 2);"),
+    "words begin elsewhere": ("packed.cuh", "k == 1 ? 0x5421", "k == 1 ? 0x4321"),
+    "the last pixels of a row": ("packed.cuh", "x - k + 3 < out_width", "x - k + 2 < out_width"),
+    "a row too many": ("packed.cu", "top < height - 2", "top < height"),
+    "a column too many": ("packed.cu", "left < width - 1", "left < width"),
+    "rows of a thread": ("packed.cu", "first_row + k * down_by", "first_row + k * over"),
+    "a tile's last column": ("tile.cu", "across * (WIDE - 1)", "across * (WIDE - 2)"),
+    "a tile's rows": ("tile.cu", "down * (HIGH - 1)", "down * (HIGH - 9)"),
+    "a tile beyond the border": ("tile.cu", "left + columns <= width", "left + columns <= width + 1"),
+    "rows in shared memory": ("tile.cu", "six(w + pitch, byte)", "six(w + pitch + 1, byte)"),
+    "the next rows of a thread": ("tile.cu", "row += WARPS * m.e", "row += WARPS * m.b"),
+}  # fmt: skip
 
 
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch, tmp_path):
-    right, bad = FAULTS[fault]
-    text = (FOLDER / "packed.cu").read_text(encoding="utf-8")
-    assert text.count(right) == 1
-    for name in ("map.cuh", "sample.cuh"):
-        text = text.replace(f'"{name}"', f'"{FOLDER / name}"')
-    text = text.replace('"../resize/words.cuh"', f'"{FOLDER.parent / "resize/words.cuh"}"')
-    (tmp_path / "packed.cu").write_text(text.replace(right, bad), encoding="utf-8")
-    faulty = Kernel(tmp_path / "packed.cu", "warp_packed<REPLICATE>")
+    file, right, bad = FAULTS[fault]
+    for name in ("packed.cuh", "packed.cu", "tile.cu"):
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        for header in ("map.cuh", "sample.cuh"):
+            text = text.replace(f'"{header}"', f'"{FOLDER / header}"')
+        text = text.replace('"../resize/words.cuh"', f'"{FOLDER.parent / "resize/words.cuh"}"')
+        if name == file:
+            assert text.count(right) == 1
+            text = text.replace(right, bad)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    way = "tile" if file == "tile.cu" else "packed"
+    faulty = Kernel(tmp_path / f"{way}.cu", f"warp_{way}<REPLICATE>")
     monkeypatch.setattr(warp, "kernel", lambda source, name, macros=(): faulty)
     found = 0
-    for to in ((29, 31), (40, 34), (9, 12)):
-        image = picture(31, 33)
-        for m in (rotation(30, 31, 33), [[1, 0, 0.5], [0, 1, 0.5]]):
+    for to in ((29, 31), (64, 70)):
+        image = picture(61, 63)
+        x = Array(image)
+        for m in (
+            rotation(30, 61, 63, 0.9),
+            rotation(170, 61, 63, 1.2),
+            [[1, 0, 0.5], [0, 1, 0.5]],
+        ):
             values = reference.warp(image, m, *to, 2, 1)
-            x = Array(image)
             out = Array(np.full((*to, 3), 7, "uint8"))
-            warp.warp(x, out, m, border="replicate", way="packed", block=BLOCK)()
+            warp.warp(x, out, m, border="replicate", way=way, block=BLOCK)()
             found += not out.untouched()
             found += int((reference.rounded(values, out.host) != out.host).sum())
     assert found
+
+
+def test_a_tile_that_shared_memory_has_no_room_for_is_refused():
+    x, out = Array(picture(4, 4)), Array(picture(4, 4))
+    with pytest.raises(ValueError, match="packed"):
+        warp.warp(x, out, [[0.1, 0, 0], [0, 0.1, 0]], way="tile")

@@ -1,6 +1,6 @@
 // Kernels of examples/images/warp on a CPU, one thread after the other. Lanes exchange values in two passes: the first one
-// keeps what each lane gives, the second one reads it, and its stores are those that stay. FILE: the kernels; KERNEL: which
-// one, with its template arguments.
+// keeps what each lane gives to others, the third one reads it, and its stores are those that stay. FILE: the kernels; KERNEL:
+// which one, with its template arguments.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +13,8 @@
 #define __device__
 #define __forceinline__ inline
 #define __restrict__
+#define __shared__
+#define __launch_bounds__(threads)
 using std::abs;
 using std::fma;
 using std::max;
@@ -57,13 +59,16 @@ static unsigned dp2a(unsigned a, unsigned b, unsigned c) { return c + (a & 65535
 static unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) { return dp2a(a, b, c); }
 static unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) { return dp2a(a, b >> 16, c); }
 
+unsigned box[1 << 14];
+static void __syncthreads() {}
+
 static int pass, calls;
 static std::vector<unsigned> given;
 static unsigned __shfl_down_sync(unsigned, unsigned value, unsigned by) {
   const unsigned lane = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
   const size_t at = (size_t)calls++ * threads + lane;
   if (given.size() <= at + by) given.resize(at + by + 1);
-  if (pass == 0) given[at] = value;
+  if (pass < 2) given[at] = value;
   return lane % 32 + by < 32 ? given[at + by] : value;
 }
 
@@ -133,7 +138,7 @@ extern "C" int run(const Argument* given, int count, int grid_x, int grid_y, int
   gridDim = {(unsigned)grid_x, (unsigned)grid_y, 1};
   for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
     for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
-      for (pass = 0; pass < 2; ++pass)
+      for (pass = 0; pass < 3; ++pass)
         for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
           for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) {
             calls = 0;

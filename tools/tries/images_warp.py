@@ -7,8 +7,10 @@ Predicted, H200, 5760 x 5760 (100 MB in, 100 MB out; a copy takes 46 us):
   plain, linear    twelve byte loads a pixel: 270 us at 0 degrees (resize to twice the size: 263 us for 33 M pixels), 350 at 90
   float            faster by what 64-bit sums cost, some 10 %
   words            170 us; at 90 degrees blocks of 8 x 32 gain, since a warp of 32 x 1 threads looks at 128 rows
-  packed           a lane a pixel: half of the wavefronts of words, three fourths of its instructions: 110 us, 90 degrees 130
-  packed, WEIGHTS  a fourth of the instructions fewer: 90 us
+  packed           a wavefront for each line of 128 bytes, so 25 for 32 pixels of 8 x 4 lanes at 0 degrees, 49 at 90: 103 and 200 us
+  packed, WEIGHTS  a fourth of the instructions fewer: the same, since the L1 cache is the limit
+  tile             12 wavefronts at any angle, 72 instructions a pixel and 7 to 14 for the box: 80 to 90 us
+  tile, WEIGHTS    50 instructions a pixel and the box: 60 to 70 us
   four bytes       150 us
   texture, points  four samples a pixel; 4 samples a clock and SM: 133 us at least
   filtered         one sample, 33 us: memory is the limit, 266 MB, 70 us
@@ -65,7 +67,9 @@ def compile_all():
         for rows in (1, 2, 4):
             wanted += [("packed", f"warp_packed<{b}>", (("ROWS", rows),))]
         wanted += [("packed", f"warp_packed<{b}>", (("ROWS", 2), ("WEIGHTS", 1)))]
-        wanted += [("packed", f"warp_packed<{b}>", ())]
+        wanted += [("packed", f"warp_packed<{b}>", ()), ("tile", f"warp_tile<{b}>", ())]
+        wanted += [("tile", f"warp_tile<{b}>", (("HIGH", high),)) for high in (16, 32, 64)]
+        wanted += [("tile", f"warp_tile<{b}>", (("HIGH", 32), ("WEIGHTS", 1)))]
     wanted += [("packed", "warp_sampled", (("ROWS", rows),)) for rows in (1, 2, 4)]
     wanted += [("packed", "warp_sampled", ())]
 
@@ -142,6 +146,11 @@ def checks():
                         warp.warp(x, out, matrix, "linear", border, 77, "packed", block, **plan)()
                         judged(f"packed {label} {plan}", out, values, near)
 
+                    def tile(near=reference.NEAR, **plan):
+                        out = fresh((*to, 3))
+                        warp.warp(x, out, matrix, "linear", border, 77, "tile", **plan)()
+                        judged(f"tile {label} {plan}", out, values, near)
+
                     def four():
                         out = fresh((*to, 4))
                         warp.four(pixels, width, out, matrix, border, 77)()
@@ -159,6 +168,9 @@ def checks():
 
                     attempt(f"packed {label}", packed)
                     attempt(f"packed bits {label}", lambda: packed(0.02, WEIGHTS=1, ROWS=2))
+                    attempt(f"tile {label}", tile)
+                    attempt(f"tile 16 {label}", lambda: tile(HIGH=16))
+                    attempt(f"tile bits {label}", lambda: tile(0.02, WEIGHTS=1, HIGH=32))
                     attempt(f"four {label}", four)
                     for array in (False, True):
                         attempt(f"points {array} {label}", lambda: texture(False, array))
@@ -274,6 +286,9 @@ def contest(side, degrees):
             f"packed bits {block}",
             lambda: warp.warp(x, out, matrix, way="packed", block=block, ROWS=2, WEIGHTS=1),
         )
+    for high in (16, 32, 64):
+        put(f"tile {high}", lambda: warp.warp(x, out, matrix, way="tile", HIGH=high))
+    put("tile bits", lambda: warp.warp(x, out, matrix, way="tile", HIGH=32, WEIGHTS=1))
     put("float", lambda: warp.warp(x, out, matrix, way="float"))
     put("nearest", lambda: warp.warp(x, out, matrix, "nearest"))
     put("cubic", lambda: warp.warp(x, out, matrix, "cubic"))
@@ -313,10 +328,10 @@ def contest(side, degrees):
         ),
     )
     found = ct.bench(runs, bytes=useful, name=f"{side} x {side}, {degrees} degrees", rounds=6)
-    for kind in ("plain", "words", "packed", "packed bits", "four", "points pitch", "points array",
+    for kind in ("plain", "words", "packed", "packed bits", "tile", "four", "points pitch", "points array",
                  "filtered pitch", "filtered array", "sampled"):  # fmt: skip
         names = [
-            n for n in runs if n.startswith(kind + " ") and (kind != "packed" or "bits" not in n)
+            n for n in runs if n.startswith(kind + " ") and ("bits" in kind or "bits" not in n)
         ]
         best = min(names, key=lambda one: found[one].median_us)
         others = ("copy", "grid_sample, fp32, grid given", "torchvision affine")

@@ -26,7 +26,10 @@ FOLDER = "images/warp"
 BLOCK = (16, 16)  # threads along a row, and rows
 PIXELS = 4  # of a thread of warp_words
 ROWS = 2  # of a thread of packed.cu
-BY_WORDS = ("words", "packed")
+BY_WORDS = ("words", "packed", "tile")
+TILE = (32, 8)  # threads of a block of tile.cu
+HIGH = 32  # rows of its tile
+MOST_SHARED = 48 << 10
 MOST = 1 << 22  # pixels of an axis
 FARTHEST = 1 << 30  # pixels from the image's first one
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
@@ -100,6 +103,27 @@ def _packed(name: str, block: tuple, plan: dict) -> int:
     return plan.get("ROWS", ROWS)
 
 
+def piece(back: np.void, high: int) -> tuple[tuple[int, int, int], int]:
+    """Of the image, what the pixels of a tile of tile.cu need: columns, rows,
+    words from one row to the next; and bytes of shared memory. Raises
+    ValueError where these are too many."""
+    a, b, _, d, e, _ = (abs(int(v)) for v in back)
+    # Positions are this far apart at most; a neighbor follows.
+    columns, rows = (
+        (x * (TILE[0] - 1) + y * (high - 1)) // ONE + 3
+        for x, y in ((a, b), (d, e))
+    )
+    pitch = (3 * (columns - 2) // 4 + 3) | 1  # odd: rows lie in other banks
+    shared = 4 * rows * pitch
+    if shared > MOST_SHARED:
+        raise ValueError(
+            f"warp: a tile looks at {rows} x {columns} pixels, and"
+            f" {MOST_SHARED} bytes of shared memory have no room for them:"
+            ' take way="packed"'
+        )
+    return (columns, rows, pitch), shared
+
+
 def warp(
     image: Any,
     out: Any,
@@ -114,10 +138,11 @@ def warp(
     """out = the image, each pixel where the matrix sends it. interpolation:
     nearest, linear, cubic. border: what lies beyond the image: constant (then
     `value`), replicate, reflect_101, wrap. way: plain; float (linear, constant,
-    positions in fp32); words and packed (linear; constant or replicate; both
-    arrays begin at multiples of 4 bytes; of packed the block is whole warps,
-    of rows of 4, 8, 12 ... threads). plan: macros of these two. Raises
-    TypeError, ValueError."""
+    positions in fp32); words, packed and tile (linear; constant or replicate;
+    both arrays begin at multiples of 4 bytes). A block of packed is whole
+    warps, of rows of 4, 8, 12 ... threads; that of tile is given, and maps
+    that shrink by a lot need more shared memory than there is. plan: macros of
+    these three. Raises TypeError, ValueError."""
     _choice("warp", "interpolation", interpolation, TAPS)
     _choice("warp", "border", border, BORDERS)
     _choice("warp", "way", way, ("plain", "float", *BY_WORDS))
@@ -128,14 +153,17 @@ def warp(
         "float": ("constant",),
         "words": ("constant", "replicate"),
         "packed": ("constant", "replicate"),
+        "tile": ("constant", "replicate"),
     }[way]
     if border not in can or (way != "plain" and interpolation != "linear"):
         raise ValueError(f"warp: {way} has no {interpolation}, {border}")
     if plan and way not in BY_WORDS:
-        raise ValueError(f"warp: {sorted(plan)} belong to words and packed")
+        raise ValueError(f"warp: {sorted(plan)} belong to {BY_WORDS}")
     rows = 1
     if way == "packed":
         rows = _packed("warp", block, plan)
+    elif way == "tile":
+        block, rows = TILE, plan.get("HIGH", HIGH) // TILE[1]
     source, target = _images(
         "warp", image, out, align=4 if way in BY_WORDS else 1
     )
@@ -156,13 +184,18 @@ def warp(
         one = kernel(way, f"warp_{way}<{edge}>", macros)
     else:
         one = kernel("warp", f"warp<{TAPS[interpolation]}, {edge}>")
+    more: tuple = ()
+    shared = 0
+    if way == "tile":
+        more, shared = piece(back, rows * TILE[1])
     across = ct.cdiv(out_width, PIXELS) if way == "words" else out_width
     grid = _grid("warp", across, ct.cdiv(out_height, rows), block)
 
     def run(stream=None):
         one(
             target.address, source.address, back, out_height, out_width, height,
-            width, value, grid=grid, block=(*block, 1), stream=stream,
+            width, value, *more, grid=grid, block=(*block, 1), shared=shared,
+            stream=stream,
         )  # fmt: skip
 
     run.operands = source, target  # an address keeps no array alive

@@ -1,0 +1,86 @@
+// Four neighbors out of words, mixed to one pixel; and pixels of three bytes
+// packed into words by neighboring lanes. Used by packed.cu and tile.cu.
+#pragma once
+#include "../resize/words.cuh"
+
+#ifndef WEIGHTS
+#define WEIGHTS 0  // 1: weights of 16 bits, by dot products of bytes
+#endif
+
+// --8<-- [start:store]
+// Pixels of three bytes in four lanes are three words. Each of the first three
+// lanes has the rest of its neighbor's pixel behind its own.
+__device__ __forceinline__ void store_packed(unsigned char* out, unsigned pixel,
+                                             int x, int y, int out_height,
+                                             int out_width) {
+  const unsigned next = __shfl_down_sync(0xffffffffu, pixel, 1);
+  if (x >= out_width || y >= out_height) return;
+  const int k = x % 4;
+  const long long row = 3LL * y * out_width;
+  unsigned char* const to = out + row + 3 * x;
+  if (x - k + 3 < out_width && row % 4 == 0) {
+    const unsigned which = k == 0 ? 0x4210 : k == 1 ? 0x5421 : 0x6542;
+    if (k < 3) *(unsigned*)(to + k) = __byte_perm(pixel, next, which);
+  } else {
+    for (int c = 0; c < 3; ++c) to[c] = pixel >> 8 * c;
+  }
+}
+// --8<-- [end:store]
+
+// The last bytes of three words. The fourth byte may be anything.
+__device__ __forceinline__ unsigned pack(unsigned r, unsigned g, unsigned b) {
+  return __byte_perm(__byte_perm(r, g, 0x0040), b, 0x0410);
+}
+
+// Two neighbors of a row: their six bytes, the first one last in `low`.
+struct Bytes {
+  unsigned low, high;
+};
+
+// byte: where they begin, of which the last two bits count; w: the word there.
+__device__ __forceinline__ Bytes six(const unsigned* w, unsigned byte) {
+  const unsigned a = w[0], b = w[1], c = w[2], by = 8 * byte;
+  return {__funnelshift_r(a, b, by), __funnelshift_r(b, c, by)};
+}
+
+template <int c>
+__device__ __forceinline__ unsigned channel(Bytes up, Bytes low, float x,
+                                            float y) {
+  const float a =
+      mixed(number<c>(up.low, up.high), number<3 + c>(up.low, up.high), x);
+  const float b =
+      mixed(number<c>(low.low, low.high), number<3 + c>(low.low, low.high), x);
+  return __float_as_uint(fmaf(y, b - a, a) + 8388608.0f);  // 2^23: an integer
+}
+
+// --8<-- [start:bits]
+// Weights of 16 bits, whose sum is 65535 of 65536, for dot products of two
+// weights with two bytes.
+__device__ __forceinline__ unsigned mix_bits(Bytes up, Bytes low, unsigned x,
+                                             unsigned y) {
+  const unsigned both = (x * y + 65535) >> 16, one = y - both;
+  const unsigned of_up = (65535 - x - one) | (x - both) << 16;
+  const unsigned of_low = one | both << 16;
+  const unsigned up_rg = __byte_perm(up.low, up.high, 0x4130);
+  const unsigned up_b = __byte_perm(up.low, up.high, 0x0052);
+  const unsigned low_rg = __byte_perm(low.low, low.high, 0x4130);
+  const unsigned low_b = __byte_perm(low.low, low.high, 0x0052);
+  const unsigned half = 1 << 15;
+  const unsigned r = __dp2a_lo(of_low, low_rg, __dp2a_lo(of_up, up_rg, half));
+  const unsigned g = __dp2a_hi(of_low, low_rg, __dp2a_hi(of_up, up_rg, half));
+  const unsigned b = __dp2a_lo(of_low, low_b, __dp2a_lo(of_up, up_b, half));
+  return __byte_perm(__byte_perm(r, g, 0x0062), b, 0x0610);
+}
+// --8<-- [end:bits]
+
+// --8<-- [start:mix]
+// x, y: fractions of the position, in 2^-32.
+__device__ __forceinline__ unsigned mix(Bytes up, Bytes low, unsigned x,
+                                        unsigned y) {
+  if (WEIGHTS) return mix_bits(up, low, x >> 16, y >> 16);
+  const float across = x * 0x1p-32f, down = y * 0x1p-32f;
+  return pack(channel<0>(up, low, across, down),
+              channel<1>(up, low, across, down),
+              channel<2>(up, low, across, down));
+}
+// --8<-- [end:mix]
