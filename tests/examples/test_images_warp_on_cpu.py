@@ -212,7 +212,7 @@ FAULTS = {
     "rows of a thread": ("packed.cu", "first_row + k * down_by", "first_row + k * over"),
     "a tile's last column": ("tile.cu", "across * (WIDE - 1)", "across * (WIDE - 2)"),
     "a tile's rows": ("tile.cu", "down * (HIGH - 1)", "down * (HIGH - 9)"),
-    "a tile beyond the border": ("tile.cu", "left + columns <= width", "left + columns <= width + 1"),
+    "a tile beyond the border": ("tile.cu", "left + columns <= width", "left < width"),
     "rows in shared memory": ("tile.cu", "six(w + pitch, byte)", "six(w + pitch + 1, byte)"),
     "the next rows of a thread": ("tile.cu", "row += WARPS * m.e", "row += WARPS * m.b"),
 }  # fmt: skip

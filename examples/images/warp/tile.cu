@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(WIDE* WARPS)
   long long row = along(m.d, m.e, m.f, x, y) - ((long long)top << 32);
 #pragma unroll
   for (int k = 0; k < HIGH / WARPS; ++k) {
-    const unsigned byte = 3 * (unsigned)(column >> 32);
-    const unsigned* const w = box + (int)(row >> 32) * pitch + byte / 4;
+    const int byte = 3 * (int)(column >> 32);
+    const unsigned* const w = box + (int)(row >> 32) * pitch + (byte >> 2);
     const unsigned pixel = mix(six(w, byte), six(w + pitch, byte),
                                (unsigned)column, (unsigned)row);
     store_packed(out, pixel, x, y + k * WARPS, out_height, out_width);
