@@ -43,15 +43,20 @@ __device__ __forceinline__ Bytes six(const unsigned* w, unsigned byte) {
   return {__funnelshift_r(a, b, by), __funnelshift_r(b, c, by)};
 }
 
+// --8<-- [start:channel]
+// number() gives 2^23 + b for a byte b. Their differences are exact, and a sum
+// with one of them is rounded to an integer, which stands in the last bits.
 template <int c>
 __device__ __forceinline__ unsigned channel(Bytes up, Bytes low, float x,
                                             float y) {
-  const float a =
-      mixed(number<c>(up.low, up.high), number<3 + c>(up.low, up.high), x);
-  const float b =
-      mixed(number<c>(low.low, low.high), number<3 + c>(low.low, low.high), x);
-  return __float_as_uint(fmaf(y, b - a, a) + 8388608.0f);  // 2^23: an integer
+  const float a = number<c>(up.low, up.high);
+  const float b = number<3 + c>(up.low, up.high) - a;
+  const float below = number<c>(low.low, low.high);
+  const float d = number<3 + c>(low.low, low.high) - below;
+  const float more = fmaf(y, fmaf(x, d - b, below - a), x * b);
+  return __float_as_uint(a + more);
 }
+// --8<-- [end:channel]
 
 // --8<-- [start:bits]
 // Weights of 16 bits, whose sum is 65535 of 65536, for dot products of two
