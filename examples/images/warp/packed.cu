@@ -63,7 +63,7 @@ __global__ void warp_packed(unsigned char* __restrict__ out,
   }
 #pragma unroll
   for (int k = 0; k < ROWS; ++k)
-    store_packed(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
+    store_row(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
 }
 // --8<-- [end:packed]
 
@@ -91,6 +91,6 @@ extern "C" __global__ void warp_sampled(unsigned char* __restrict__ out,
   }
 #pragma unroll
   for (int k = 0; k < ROWS; ++k)
-    store_packed(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
+    store_row(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
 }
 // --8<-- [end:sampled]

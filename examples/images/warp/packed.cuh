@@ -9,23 +9,30 @@
 
 // --8<-- [start:store]
 // Pixels of three bytes in four lanes are three words. Each of the first three
-// lanes has the rest of its neighbor's pixel behind its own.
-__device__ __forceinline__ void store_packed(unsigned char* out, unsigned pixel,
-                                             int x, int y, int out_height,
-                                             int out_width) {
+// lanes has the rest of its neighbor's pixel behind its own. k: which of the
+// four lanes; whole: all four have a pixel, and the first one begins a word.
+__device__ __forceinline__ void store_packed(unsigned char* to, unsigned pixel,
+                                             int k, bool whole, bool on) {
   const unsigned next = __shfl_down_sync(0xffffffffu, pixel, 1);
-  if (x >= out_width || y >= out_height) return;
-  const int k = x % 4;
-  const long long row = 3LL * y * out_width;
-  unsigned char* const to = out + row + 3 * x;
-  if (x - k + 3 < out_width && row % 4 == 0) {
-    const unsigned which = k == 0 ? 0x4210 : k == 1 ? 0x5421 : 0x6542;
+  if (!on) return;
+  const unsigned which = k == 0 ? 0x4210 : k == 1 ? 0x5421 : 0x6542;
+  if (whole) {
     if (k < 3) *(unsigned*)(to + k) = __byte_perm(pixel, next, which);
   } else {
     for (int c = 0; c < 3; ++c) to[c] = pixel >> 8 * c;
   }
 }
 // --8<-- [end:store]
+
+// A row of pixels at `out`, of which this lane has the one in column x.
+__device__ __forceinline__ void store_row(unsigned char* out, unsigned pixel,
+                                          int x, int y, int out_height,
+                                          int out_width) {
+  const long long row = 3LL * y * out_width;
+  const bool whole = x - x % 4 + 3 < out_width && row % 4 == 0;
+  store_packed(out + row + 3 * x, pixel, x % 4, whole,
+               x < out_width && y < out_height);
+}
 
 // The last bytes of three words. The fourth byte may be anything.
 __device__ __forceinline__ unsigned pack(unsigned r, unsigned g, unsigned b) {
