@@ -82,6 +82,18 @@ def test_lanes_that_pack_their_pixels(block, plan, border):
         judged(out, values, f"{image.shape} to {to}, {matrix}", near)
 
 
+@pytest.mark.parametrize("border", BORDERS[:2])
+@pytest.mark.parametrize("plan", [{}, {"HIGH": 16}, {"HIGH": 64}, {"WEIGHTS": 1}], ids=str)
+def test_tiles_in_shared_memory(plan, border):
+    near = 0.02 if "WEIGHTS" in plan else reference.NEAR
+    for image, to, matrix in cases([*SIZES[1:], (140, 144)]):
+        out = fresh(*to, 3)
+        given = (matrix, "linear", border, 77, "tile")
+        warp.warp(ct.to_device(image), out, *given, **plan)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 77)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
 def padded(image):
     height, width, _ = image.shape
     pixels = ct.to_device(np.full((height, warp.pitch_of(width), 4), 99, np.uint8))
@@ -199,6 +211,7 @@ def test_what_is_refused():
         (ValueError, lambda: warp.warp(odd, out, IDENTITY, way="words")),
         (ValueError, lambda: warp.warp(x, out, IDENTITY, way="packed", block=(6, 16))),
         (ValueError, lambda: warp.warp(odd, out, IDENTITY, way="packed")),
+        (ValueError, lambda: warp.warp(x, out, [[0.1, 0, 0], [0, 0.1, 0]], way="tile")),
         (ValueError, lambda: warp.by_texture(four, 9, out, IDENTITY)),  # points have four
         (ValueError, lambda: Texture(four, 12)),  # a pitch of 48 bytes
         (ValueError, lambda: Texture(four, 13, array=True)),
