@@ -328,8 +328,8 @@ bench = ct.bench(
     {
         "nearest": warp.warp(a, b, m, "nearest", block=tall),
         "plain": warp.warp(a, b, m, block=tall),
-        "words": warp.warp(a, b, m, way="words", block=tall),
         "packed": warp.warp(a, b, m, way="packed", block=tall),
+        "tile": warp.warp(a, b, m, way="tile"),
         "four bytes": warp.four(of_four, side, c, m, block=tall),
         "texture, points": warp.by_texture(
             of_four, side, c, m, array=True, block=tall

@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(WIDE* WARPS)
   long long column = along(m.a, m.b, m.c, x, y) - ((long long)left << 32);
   long long row = along(m.d, m.e, m.f, x, y) - ((long long)top << 32);
   unsigned pixel[HIGH / WARPS];
+  // --8<-- [start:look]
 #pragma unroll
   for (int k = 0; k < HIGH / WARPS; ++k) {
     const int byte = 3 * (int)(column >> 32);
@@ -87,6 +88,7 @@ __global__ void __launch_bounds__(WIDE* WARPS)
     column += WARPS * m.b;
     row += WARPS * m.e;
   }
+  // --8<-- [end:look]
   const long long at = 3 * ((long long)y * out_width + x);
   const int lane = x % 4;
   // 8 rows further down, a row begins at the same byte of a word.
