@@ -217,7 +217,7 @@ if not ct.tool.running():
             if isinstance(us, float)
         },
         corner="turned by",
-        units={"time": "us", "its time / packed": "×"},
+        units={"time": "us", "its time / tile": "×"},
     )
 
 # %% goals
