@@ -79,7 +79,7 @@ class Image(ctypes.Structure):
 
 
 class Texture:
-    def __init__(self, pixels, width, filtered, border, array):
+    def __init__(self, pixels, width, filtered, border, array, gather):
         height, pitch, _ = pixels.shape
         self.image = Image(pixels.host.ctypes.data, pitch, height, width, not border)
         self.handle = np.uint64(ctypes.addressof(self.image))
@@ -196,7 +196,11 @@ def test_four_bytes_and_textures(border):
     def filtered(x, out, m):
         return warp.by_texture(fourth(x), x.shape[1], out, m, True, edge, block=BLOCK)
 
+    def gathered(x, out, m):
+        return warp.by_texture(fourth(x), x.shape[1], out, m, False, edge, block=BLOCK, gather=True)
+
     everywhere(four, 2, border, channels=4)
+    everywhere(gathered, 2, border, value=0, channels=3)
     everywhere(points, 2, border, value=0, channels=4)
     # fp32 positions of the texture's unit
     everywhere(filtered, 2, border, value=0, channels=4, near=0.01)

@@ -105,6 +105,20 @@ float4 tex2D<float4>(unsigned long long handle, float x, float y) {
   return {out[0], out[1], out[2], out[3]};
 }
 
+struct uint4 {
+  unsigned x, y, z, w;
+};
+template <class T>
+T tex2Dgather(unsigned long long handle, float x, float y, int) {
+  const Image& image = *(const Image*)handle;
+  const int left = (int)floorf(x - 0.5f), top = (int)floorf(y - 0.5f);
+  const auto word = [&](int i, int j) {
+    const float4 p = image.at(left + i, top + j);
+    return (unsigned)p.x | (unsigned)p.y << 8 | (unsigned)p.z << 16 | (unsigned)p.w << 24;
+  };
+  return {word(0, 1), word(1, 1), word(1, 0), word(0, 0)};
+}
+
 #include FILE
 
 // An argument as Python gave it: an integer, a number, or the bytes of an array or a struct.

@@ -1,21 +1,12 @@
-"""Try-out of images/warp on the GPU: what the first run did not reach, then times. Run from the root of a checkout.
+"""Try-out of images/warp on the GPU: tiles and gathers, then times. Run from the root of a checkout.
 
-The first run (2026-11-30) found nearest, linear, cubic and words exact, and textures on up to two pixels. Its pad was judged
-against an array whose poison is its right value, so that nothing behind it ran.
-
-Predicted, H200, 5760 x 5760 (100 MB in, 100 MB out; a copy takes 46 us):
-  plain, linear    twelve byte loads a pixel: 270 us at 0 degrees (resize to twice the size: 263 us for 33 M pixels), 350 at 90
-  float            faster by what 64-bit sums cost, some 10 %
-  words            170 us; at 90 degrees blocks of 8 x 32 gain, since a warp of 32 x 1 threads looks at 128 rows
-  packed           a wavefront for each line of 128 bytes, so 25 for 32 pixels of 8 x 4 lanes at 0 degrees, 49 at 90: 103 and 200 us
-  packed, WEIGHTS  a fourth of the instructions fewer: the same, since the L1 cache is the limit
+What runs before found (H200, 5760 x 5760, the copy 50 us): all plain kernels, packed, four bytes and textures right; at 0, 30, 90
+degrees plain 217, 280, 489 us, words 148, 180, 227, packed 165, 184, 234, points 190 at any angle, filtered to three channels
+(sampled) 77, 78, 80. Predicted for what has not run:
   tile             12 wavefronts at any angle, 72 instructions a pixel and 7 to 14 for the box: 80 to 90 us
   tile, WEIGHTS    50 instructions a pixel and the box: 60 to 70 us
-  four bytes       150 us
-  texture, points  four samples a pixel; 4 samples a clock and SM: 133 us at least
-  filtered         one sample, 33 us: memory is the limit, 266 MB, 70 us
-  sampled          as filtered, 233 MB, 60 us
-  array            as pitch at 0 degrees, better at 90, where a row of the pitched texture is a line a pixel
+  gathered         one read of four neighbors for each pixel, as sampled, and 75 instructions for the weights: 85 us at any angle
+  gathered, WEIGHTS  70 us
 """
 
 # ruff: noqa: B023 - what a loop makes is called at once
@@ -35,6 +26,7 @@ sys.path.insert(0, os.getcwd())
 import cudatut as ct
 from cudatut.book.images.warp import reference, warp
 from cudatut.book.images.warp.reference import BORDERS, rotation
+from cudatut.book.images.warp.textures import Texture
 
 START, LIMIT = time.time(), 30
 RNG = np.random.default_rng(35)
@@ -71,7 +63,9 @@ def compile_all():
         wanted += [("tile", f"warp_tile<{b}>", (("HIGH", high),)) for high in (16, 32, 64)]
         wanted += [("tile", f"warp_tile<{b}>", (("HIGH", 32), ("WEIGHTS", 1)))]
     wanted += [("packed", "warp_sampled", (("ROWS", rows),)) for rows in (1, 2, 4)]
-    wanted += [("packed", "warp_sampled", ())]
+    wanted += [("packed", "warp_sampled", ()), ("packed", "warp_gathered", ())]
+    wanted += [("packed", "warp_gathered", (("ROWS", rows),)) for rows in (1, 2, 4)]
+    wanted += [("packed", "warp_gathered", (("ROWS", 4), ("WEIGHTS", 1)))]
 
     def one(it):
         ct.Kernel(f"{warp.FOLDER}/{it[0]}.cu", it[1], dict(it[2]), load=False)
@@ -166,6 +160,14 @@ def checks():
                         what = f"texture {filtered} {array} {channels} {label}"
                         judged(what, out, zero, near)
 
+                    def gathered(near=reference.NEAR, **plan):
+                        out = fresh((*to, 3))
+                        given = (matrix, False, border, True, (8, 16), True)
+                        warp.by_texture(pixels, width, out, *given, **plan)()
+                        judged(f"gathered {label} {plan}", out, zero, near)
+
+                    attempt(f"gathered {label}", gathered)
+                    attempt(f"gathered bits {label}", lambda: gathered(0.02, ROWS=4, WEIGHTS=1))
                     attempt(f"packed {label}", packed)
                     attempt(f"packed bits {label}", lambda: packed(0.02, WEIGHTS=1, ROWS=2))
                     attempt(f"tile {label}", tile)
@@ -179,53 +181,6 @@ def checks():
         if spent() > 14:
             print("checks cut short behind", size)
             break
-
-
-def differences(image, degrees):
-    height, width, _ = image.shape
-    matrix = rotation(degrees, height, width, 0.9)
-    values = reference.warp(image, matrix, height, width)
-    ground = np.rint(values).astype(int)
-
-    def tell(name, found):
-        off = np.abs(found.astype(int) - ground)
-        print(
-            f"  {name}: differs in {(off > 0).mean():.4f} of the values, at most by {off.max()}, mean {off.mean():.4f}"
-        )
-
-    x, out, block = ct.to_device(image), ct.empty(image.shape, np.uint8), (8, 16)
-    for way, plan in (("plain", {}), ("float", {}), ("packed", {}), ("packed", {"WEIGHTS": 1})):
-        warp.warp(x, out, matrix, way=way, block=block, **plan)()
-        tell(f"{way} {plan or ''}", out.get())
-    pixels, quads = padded(image), ct.empty((height, width, 4), np.uint8)
-    for array in (False, True):
-        warp.by_texture(pixels, width, quads, matrix, filtered=True, array=array)()
-        tell(f"filtered texture, array {array}", quads.get()[..., :3])
-        ends = quads.get()[..., 3]
-        print("    fourth channel, in the middle:", ends[height // 2, width // 2])
-    import cv2
-
-    turned = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR)
-    tell(f"OpenCV {cv2.__version__} warpAffine", turned)
-    cubic = np.rint(reference.warp(image, matrix, height, width, 4).clip(0, 255)).astype(int)
-    off = np.abs(
-        cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC).astype(int) - cubic
-    )
-    print(f"  OpenCV, cubic: at most {off.max()}, mean {off.mean():.4f}")
-    run, result = torch_warp(image, matrix)
-    run()
-    got = result().float().round().clamp(0, 255)[0].movedim(0, -1).cpu().numpy()
-    tell("PyTorch grid_sample", got)
-    import torch
-    from torchvision.transforms.v2 import functional as tv
-
-    chw = torch.as_tensor(image).cuda().movedim(-1, 0)
-    turned = tv.rotate(chw, degrees, interpolation=tv.InterpolationMode.BILINEAR)
-    same = np.rint(reference.warp(image, rotation(degrees, height, width), height, width))
-    off = np.abs(turned.movedim(0, -1).cpu().numpy().astype(int) - same.astype(int))
-    print(
-        f"  torchvision rotate: {(off > 0).mean():.4f} differ, at most by {off.max()}, {off.mean():.4f}"
-    )
 
 
 def torch_warp(image, matrix):
@@ -273,43 +228,37 @@ def contest(side, degrees):
         except Exception as error:
             print("NOT", name, str(error).splitlines()[:2])
 
-    for block in ((16, 16), (32, 8), (8, 32), (64, 4), (8, 16)):
+    for block in ((16, 16), (32, 8), (8, 16)):
         put(f"plain {block}", lambda: warp.warp(x, out, matrix, block=block))
         put(f"words {block}", lambda: warp.warp(x, out, matrix, way="words", block=block))
-        put(f"four {block}", lambda: warp.four(pixels, side, quads, matrix, block=block))
-        for rows in (1, 2, 4):
-            put(
-                f"packed {rows} {block}",
-                lambda: warp.warp(x, out, matrix, way="packed", block=block, ROWS=rows),
-            )
         put(
-            f"packed bits {block}",
-            lambda: warp.warp(x, out, matrix, way="packed", block=block, ROWS=2, WEIGHTS=1),
+            f"packed 4 {block}",
+            lambda: warp.warp(x, out, matrix, way="packed", block=block, ROWS=4),
         )
     for high in (16, 32, 64):
         put(f"tile {high}", lambda: warp.warp(x, out, matrix, way="tile", HIGH=high))
-    put("tile bits", lambda: warp.warp(x, out, matrix, way="tile", HIGH=32, WEIGHTS=1))
-    put("float", lambda: warp.warp(x, out, matrix, way="float"))
-    put("nearest", lambda: warp.warp(x, out, matrix, "nearest"))
-    put("cubic", lambda: warp.warp(x, out, matrix, "cubic"))
+    for high in (32, 64):
+        put(
+            f"tile bits {high}",
+            lambda: warp.warp(x, out, matrix, way="tile", HIGH=high, WEIGHTS=1),
+        )
     for block in ((16, 16), (32, 8), (8, 16)):
-        for array in (False, True):
-            kind = f"{'array' if array else 'pitch'} {block}"
-            for filtered in (False, True):
-                name = f"{'filtered' if filtered else 'points'} {kind}"
-                put(
-                    name,
-                    lambda: warp.by_texture(
-                        pixels, side, quads, matrix, filtered, array=array, block=block
-                    ),
-                )
-            for rows in (1, 2, 4):
-                put(
-                    f"sampled {rows} {kind}",
-                    lambda: warp.by_texture(
-                        pixels, side, out, matrix, True, array=array, block=block, ROWS=rows
-                    ),
-                )
+        for rows in (2, 4, 8):
+            given = (pixels, side, out, matrix)
+            put(
+                f"sampled {rows} {block}",
+                lambda: warp.by_texture(*given, True, array=True, block=block, ROWS=rows),
+            )
+            put(
+                f"gathered {rows} {block}",
+                lambda: warp.by_texture(*given, gather=True, block=block, ROWS=rows),
+            )
+        put(
+            f"gathered bits 4 {block}",
+            lambda: warp.by_texture(*given, gather=True, block=block, ROWS=4, WEIGHTS=1),
+        )
+    texture = Texture(pixels, side, gather=True)
+    put("copy into a CUDA array", lambda: texture.refresh)
     put("pad", lambda: warp.pad(x, pixels))
     import torch
     from torchvision.transforms.v2 import functional as tv
@@ -328,8 +277,16 @@ def contest(side, degrees):
         ),
     )
     found = ct.bench(runs, bytes=useful, name=f"{side} x {side}, {degrees} degrees", rounds=6)
-    for kind in ("plain", "words", "packed", "packed bits", "tile", "four", "points pitch", "points array",
-                 "filtered pitch", "filtered array", "sampled"):  # fmt: skip
+    for kind in (
+        "plain",
+        "words",
+        "packed",
+        "tile",
+        "tile bits",
+        "sampled",
+        "gathered",
+        "gathered bits",
+    ):
         names = [
             n for n in runs if n.startswith(kind + " ") and ("bits" in kind or "bits" not in n)
         ]
@@ -352,9 +309,6 @@ if __name__ == "__main__":
     print(f"compiled after {spent():.1f} s", flush=True)
     checks()
     print(f"checked after {spent():.1f} s, {done} attempts, failed: {failed}", flush=True)
-    for size, degrees in (((480, 640), 17), ((1080, 1920), 45)):
-        print("differences", size, degrees)
-        attempt("differences", lambda: differences(picture(*size), degrees))
     for degrees in (0, 90, 30):
         if spent() < LIMIT - 5:
             try:

@@ -4,6 +4,7 @@
 //
 //   warp_packed<>  plain loads
 //   warp_sampled   a filtered texture
+//   warp_gathered  a texture, of which a read brings four neighbors
 //
 // blockDim.x is a multiple of 4, and the block of 32.
 //
@@ -94,3 +95,28 @@ extern "C" __global__ void warp_sampled(unsigned char* __restrict__ out,
     store_row(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
 }
 // --8<-- [end:sampled]
+
+// --8<-- [start:gathered]
+// texture: pixels as words. A read brings four of them, those around the corner
+// at (left + 1, top + 1), beginning at the lower left, counterclockwise.
+extern "C" __global__ void warp_gathered(unsigned char* __restrict__ out,
+                                         unsigned long long texture, Fixed m,
+                                         int out_height, int out_width) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  const int y = blockIdx.y * blockDim.y * ROWS + threadIdx.y;
+  unsigned pixel[ROWS];
+#pragma unroll
+  for (int k = 0; k < ROWS; ++k) {
+    const int j = y + k * blockDim.y;
+    const long long column = along(m.a, m.b, m.c, x, j);
+    const long long row = along(m.d, m.e, m.f, x, j);
+    const uint4 p = tex2Dgather<uint4>(texture, (int)(column >> 32) + 1.0f,
+                                       (int)(row >> 32) + 1.0f, 0);
+    pixel[k] =
+        mix(pair(p.w, p.z), pair(p.x, p.y), (unsigned)column, (unsigned)row);
+  }
+#pragma unroll
+  for (int k = 0; k < ROWS; ++k)
+    store_row(out, pixel[k], x, y + k * blockDim.y, out_height, out_width);
+}
+// --8<-- [end:gathered]

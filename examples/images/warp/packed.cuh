@@ -44,6 +44,11 @@ struct Bytes {
   unsigned low, high;
 };
 
+// Two pixels, each in the first three bytes of a word.
+__device__ __forceinline__ Bytes pair(unsigned left, unsigned right) {
+  return {__byte_perm(left, right, 0x4210), right >> 8};
+}
+
 // byte: where they begin, of which the last two bits count; w: the word there.
 __device__ __forceinline__ Bytes six(const unsigned* w, unsigned byte) {
   const unsigned a = w[0], b = w[1], c = w[2], by = 8 * byte;

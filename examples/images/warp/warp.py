@@ -294,17 +294,19 @@ def by_texture(
     border: str = "constant",
     array: bool = False,
     block: tuple = BLOCK,
+    gather: bool = False,
     **plan: int,
 ) -> Callable:
     """As `four`, through a texture; beyond the image is 0 (constant), or its
     edge (replicate). filtered: the texture weighs; then out may have three
     channels, the block is one of `warp`'s packed, and plan may say ROWS.
     array: from a copy in a CUDA array, made here, of the pixels as they are
-    now."""
+    now. gather: exact weights, from such an array, to three channels; plan may
+    say WEIGHTS, too."""
     _choice("by_texture", "border", border, BORDERS[:2])
     take, shape = ct.operands("by_texture"), (None, None, 4)
     source = take.read("pixels", pixels, "uint8", shape, most=MOST, align=4)
-    three = filtered and getattr(out, "shape", ())[2:] == (3,)
+    three = gather or (filtered and getattr(out, "shape", ())[2:] == (3,))
     shape = (None, None, 3 if three else 4)
     target = take.write("out", out, "uint8", shape, most=MOST, align=4)
     if 0 in target.shape:
@@ -315,9 +317,12 @@ def by_texture(
     rows = _packed("by_texture", block, plan) if three else 1
     beyond = (block[0], rows * block[1])
     back = map_back(matrix, out_height, out_width, beyond)
-    texture = Texture(pixels, width, filtered, border == "constant", array)
+    texture = Texture(
+        pixels, width, filtered, border == "constant", array, gather
+    )
     if three:
-        one = kernel("packed", "warp_sampled", tuple(sorted(plan.items())))
+        name = "warp_gathered" if gather else "warp_sampled"
+        one = kernel("packed", name, tuple(sorted(plan.items())))
     else:
         one = kernel("four", "warp_filtered" if filtered else "warp_points")
     grid = _grid("by_texture", out_width, ct.cdiv(out_height, rows), block)
