@@ -145,6 +145,18 @@ def test_textures_to_three_channels(border, rows, array):
         judged(out, values, f"{image.shape} to {to}, {matrix}", near=2.0)
 
 
+@pytest.mark.parametrize("plan", [{}, {"ROWS": 4}, {"WEIGHTS": 1}], ids=str)
+@pytest.mark.parametrize("border", BORDERS[:2])
+def test_a_texture_brings_four_neighbors(border, plan):
+    near = 0.02 if "WEIGHTS" in plan else reference.NEAR
+    for image, to, matrix in cases([*SIZES, (40, 44)]):
+        pixels, out, width = padded(image), fresh(*to, 3), image.shape[1]
+        given = (matrix, False, border, True, (8, 16), True)
+        warp.by_texture(pixels, width, out, *given, **plan)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 0)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
 def test_an_array_is_a_copy_until_it_is_copied_again():
     image = picture(5, 7)
     pixels, out = padded(image), fresh(5, 7, 4)
@@ -213,6 +225,7 @@ def test_what_is_refused():
         (ValueError, lambda: warp.warp(odd, out, IDENTITY, way="packed")),
         (ValueError, lambda: warp.warp(x, out, [[0.1, 0, 0], [0, 0.1, 0]], way="tile")),
         (ValueError, lambda: warp.by_texture(four, 9, out, IDENTITY)),  # points have four
+        (ValueError, lambda: Texture(four, 8, filtered=True, gather=True)),
         (ValueError, lambda: Texture(four, 12)),  # a pitch of 48 bytes
         (ValueError, lambda: Texture(four, 13, array=True)),
         (ValueError, lambda: warp.four(four, 0, fresh(4, 4, 4), IDENTITY)),
