@@ -144,7 +144,7 @@ def test_plain_loads_at_every_border(how, border):
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("border", range(2))
 @pytest.mark.parametrize(
-    "way, plan", [("words", {}), ("packed", {}), ("packed", {"ROWS": 1}), ("packed", {"ROWS": 4}), ("packed", {"WEIGHTS": 1}), ("tile", {}), ("tile", {"HIGH": 16}), ("tile", {"WEIGHTS": 1})]
+    "way, plan", [("words", {}), ("packed", {}), ("packed", {"ROWS": 1}), ("packed", {"ROWS": 4}), ("packed", {"WEIGHTS": 1}), ("tile", {}), ("tile", {"HIGH": 16}), ("tile", {"WEIGHTS": 1}), ("tile", {"DOTS": 1}), ("tile", {"DOTS": 2})]
 )  # fmt: skip
 def test_words(way, plan, border):
     def call(x, out, m):

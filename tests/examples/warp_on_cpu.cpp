@@ -56,6 +56,10 @@ static unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
   return out;
 }
 static unsigned dp2a(unsigned a, unsigned b, unsigned c) { return c + (a & 65535) * (b & 255) + (a >> 16) * (b >> 8 & 255); }
+static unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 32; i += 8) c += (a >> i & 255) * (b >> i & 255);
+  return c;
+}
 static unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) { return dp2a(a, b, c); }
 static unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) { return dp2a(a, b >> 16, c); }
 
