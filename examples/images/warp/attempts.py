@@ -54,6 +54,12 @@ VARIANTS = {
     "tile, 16-bit weights": Variant(
         "tile", warp.TILE, "tile", 1.3, (("WEIGHTS", 1),)
     ),
+    # One read of a texture brings what six loads of a word do.
+    "gathered": Variant("gathered", WIDE, "packed", 2.2, (("ROWS", 4),)),
+    # Half of the permutations, which have half of the rate, elsewhere.
+    "gathered, half by dots": Variant(
+        "gathered", WIDE, "gathered", 1.1, (("ROWS", 4), ("DOTS", 1))
+    ),
 }
 
 # %% [markdown]
@@ -62,6 +68,8 @@ VARIANTS = {
 # %% check
 host = ct.rng(0).integers(0, 256, (side, side, 3), "uint8")
 x, out = ct.to_device(host), ct.empty(host.shape, "uint8")
+pixels = ct.empty((side, warp.pitch_of(side), 4), "uint8")
+warp.pad(x, pixels)()
 
 
 def matrix(degrees):
@@ -70,18 +78,20 @@ def matrix(degrees):
     return turn
 
 
+def launcher(one, degrees):
+    m, plan = matrix(degrees), dict(one.plan)
+    if one.way != "gathered":
+        return warp.warp(x, out, m, way=one.way, block=one.block, **plan)
+    return warp.by_texture(
+        pixels, side, out, m, block=one.block, gather=True, **plan
+    )
+
+
 few = min(side, 64)
 runs = {degrees: {} for degrees in ANGLES}
 for name, one in VARIANTS.items():
     for degrees in ANGLES:
-        run = warp.warp(
-            x,
-            out,
-            matrix(degrees),
-            way=one.way,
-            block=one.block,
-            **dict(one.plan),
-        )
+        run = launcher(one, degrees)
         runs[degrees][name] = run
         run()
     values = reference.warp(host, matrix(ANGLES[-1]), few, side)

@@ -169,6 +169,9 @@ for h, w in shapes:
             warp.four(pixels, w, b, m, edge, 77)()
             judge(f"four bytes, {edge}", b, values)
             values = reference.warp(host, m, *to, 2, number, 0)
+            b = fresh(*to, 3)
+            warp.by_texture(pixels, w, b, m, border=edge, gather=True)()
+            judge(f"gathered, {edge}", b, values)
             for array in (False, True):
                 b = fresh(*to, 4)
                 warp.by_texture(pixels, w, b, m, False, edge, array)()
@@ -324,20 +327,21 @@ a, b, c = (
     fresh(side, side, 4),
 )
 of_four, tall = fourth(a), (8, 16)
+texture = {"block": (32, 8), "ROWS": 4}
 bench = ct.bench(
     {
-        "nearest": warp.warp(a, b, m, "nearest", block=tall),
-        "plain": warp.warp(a, b, m, block=tall),
-        "packed": warp.warp(a, b, m, way="packed", block=tall),
+        "nearest": warp.warp(a, b, m, "nearest"),
+        "plain": warp.warp(a, b, m),
+        "cubic": warp.warp(a, b, m, "cubic"),
+        "words": warp.warp(a, b, m, way="words", block=tall),
         "tile": warp.warp(a, b, m, way="tile"),
-        "four bytes": warp.four(of_four, side, c, m, block=tall),
-        "texture, points": warp.by_texture(
-            of_four, side, c, m, array=True, block=tall
+        "four bytes": warp.four(of_four, side, c, m),
+        "texture, gathered": warp.by_texture(
+            of_four, side, b, m, gather=True, **texture
         ),
         "texture, filtered": warp.by_texture(
-            of_four, side, c, m, True, array=True, block=tall
+            of_four, side, b, m, True, array=True, **texture
         ),
-        "cubic": warp.warp(a, b, m, "cubic", block=tall),
     },
     name=f"{side} x {side}, turned by 30 degrees",
 )

@@ -86,13 +86,19 @@ for d in ANGLES:
     values = reference.warp(host, matrix(d), few, side)
     wanted = reference.rounded(values, plain[:few])
     ct.check(out[:few], wanted, name=f"plain, {d}°")
-    for way in warp.BY_WORDS:
-        again = ct.empty(out.shape, "uint8")
+    again = ct.empty(out.shape, "uint8")
+    ways = {
+        way: warp.warp(x, again, matrix(d), way=way) for way in warp.BY_WORDS
+    }
+    ways["gathered"] = warp.by_texture(
+        pixels, side, again, matrix(d), gather=True
+    )
+    for way, run in ways.items():
         ct.poison(again, 0x5A)
-        warp.warp(x, again, matrix(d), way=way)()
+        run()
         # fp32 rounds a value near a half upwards by one way, down by another.
-        off = np.abs(again.get().astype("int16") - plain).astype("uint8")
-        ct.check(off, np.zeros_like(off), name=f"{way}, {d}°", atol=1)
+        off = np.abs(again.get().astype("int16") - plain).max()
+        ct.check(off, 0, name=f"{way}, {d}°: off by", atol=1)
 
 # %% [markdown]
 # What others are given: for `grid_sample` planes of fp32 and a grid, both made
@@ -144,21 +150,21 @@ def copy(degrees):
 
 # %% angles
 TALL = (8, 16)
+TEXTURE = {"block": (32, 8), "ROWS": 4}
 by_angle = {}
 for d in ANGLES:
     m = matrix(d)
     by_angle[d] = ct.bench(
         {
-            "plain": warp.warp(x, out, m, block=TALL),
+            "plain": warp.warp(x, out, m),
             "words": warp.warp(x, out, m, way="words", block=TALL),
-            "packed": warp.warp(x, out, m, way="packed", block=TALL),
             "tile": warp.warp(x, out, m, way="tile"),
-            "four bytes": warp.four(pixels, side, quads, m, block=TALL),
-            "texture, points": warp.by_texture(
-                pixels, side, quads, m, array=True, block=TALL
+            "texture, points": warp.by_texture(pixels, side, quads, m),
+            "texture, gathered": warp.by_texture(
+                pixels, side, out, m, gather=True, **TEXTURE
             ),
             "texture, filtered": warp.by_texture(
-                pixels, side, out, m, True, array=True, block=TALL
+                pixels, side, out, m, True, array=True, **TEXTURE
             ),
             "copy of the useful bytes": copy(d),
             "grid_sample": grid_sample(d),
@@ -182,10 +188,10 @@ before = ct.bench(
         "a fourth byte": padding,
         "copy into a CUDA array": texture.refresh,
         "filtered, from an array": warp.by_texture(
-            pixels, side, out, matrix(90), True, array=True, block=TALL
+            pixels, side, out, matrix(90), True, array=True, **TEXTURE
         ),
         "filtered, from pitched memory": warp.by_texture(
-            pixels, side, out, matrix(90), True, block=TALL
+            pixels, side, out, matrix(90), True, **TEXTURE
         ),
     },
     name="what a texture needs first, and turned by 90 degrees",
