@@ -1,20 +1,21 @@
-"""Try-out of images/warp on the GPU: right on ragged sizes, then times. Run from the root of a checkout.
+"""Try-out of images/warp on the GPU: tiles and gathers, then times. Run from the root of a checkout.
 
-Predicted, H200, 4320 x 7680 turned (100 MB in, 100 MB out at most; a copy takes 46 us):
-  plain, linear    twelve byte loads a pixel, of which a warp touches many lines when it is turned: 0.15 of the copy; blocks of
-                   16 x 16 beside 32 x 8 gain some 10 % at 90 degrees, where a row of the block runs down a column of the image
-  float            faster by what 64-bit sums cost, some 10 %; wrong by up to a level or two at 7680 columns
-  words            0.3 of the copy
-  four bytes       one load for three, stores of a word: 0.4 of its own bytes (133 + 133 MB)
-  texture, points  four reads as before, but no address arithmetic and borders for free: as four bytes, or slower: a texture
-                   unit gives 4 samples a clock and SM, so 33 M pixels x 4 / (132 x 4) at 1.7 GHz are 147 us
-  filtered         one read: 37 us by the same count, so memory is the limit; weights of 8 bits are off by one level, seldom two
-  array            as pitch at 0 degrees, better at 90, where a row of the pitched texture is a line a pixel
+What runs before found (H200, 5760 x 5760, the copy 50 us): all plain kernels, packed, four bytes and textures right; at 0, 30, 90
+degrees plain 217, 280, 489 us, words 148, 180, 227, packed 165, 184, 234, points 190 at any angle, filtered to three channels
+(sampled) 77, 78, 80. Predicted for what has not run:
+  tile             12 wavefronts at any angle, 72 instructions a pixel and 7 to 14 for the box: 80 to 90 us
+  tile, WEIGHTS    50 instructions a pixel and the box: 60 to 70 us
+  gathered         one read of four neighbors for each pixel, as sampled, and 75 instructions for the weights: 85 us at any angle
+  gathered, WEIGHTS  70 us
+  DOTS 1, 2        six of twelve byte permutations fewer on the pipe that has half rate: 10 % less; all twelve: nothing more
 """
 
 # ruff: noqa: B023 - what a loop makes is called at once
 
+import contextlib
+import io
 import os
+import statistics
 import sys
 import time
 import traceback
@@ -26,31 +27,49 @@ sys.path.insert(0, os.getcwd())
 import cudatut as ct
 from cudatut.book.images.warp import reference, warp
 from cudatut.book.images.warp.reference import BORDERS, rotation
+from cudatut.book.images.warp.textures import Texture
 
-START, LIMIT = time.time(), 70
+START, LIMIT = time.time(), 30
 RNG = np.random.default_rng(35)
-SIZES = [(1, 1), (1, 2), (2, 1), (3, 3), (1, 9), (7, 5), (31, 33), (65, 130)]
-BLOCKS = [(16, 16), (32, 8), (8, 32), (64, 4), (8, 8)]
-failed = 0
+SIZES = [(1, 1), (3, 3), (1, 9), (7, 5), (31, 33), (65, 130)]
+failed, done = 0, 0
+
+
+def spent():
+    return time.time() - START
 
 
 def attempt(what, call):
-    global failed
+    global failed, done
+    done += 1
     try:
         call()
     except Exception as error:
         failed += 1
-        print("FAILED", what, "|", (str(error).splitlines() or [repr(error)])[:3], flush=True)
+        if failed <= 20:
+            print("FAILED", what, "|", (str(error).splitlines() or [repr(error)])[:3], flush=True)
 
 
 def compile_all():
     ct.device()
-    wanted = [("warp", f"warp<{taps}, {b.upper()}>", ()) for taps in (1, 2, 4) for b in BORDERS]
-    wanted += [("warp", name, ()) for name in ("warp_forward", "warp_float<CONSTANT>")]
+    wanted = [("warp", f"warp<{taps}, CONSTANT>", ()) for taps in (1, 2, 4)]
+    wanted += [("warp", name, ()) for name in ("warp_float<CONSTANT>",)]
     wanted += [("four", name, ()) for name in ("pad", "warp_points", "warp_filtered")]
     for b in ("CONSTANT", "REPLICATE"):
         wanted += [("four", f"warp_four<{b}>", ()), ("words", f"warp_words<{b}>", ())]
-    wanted += [("words", "warp_words<CONSTANT>", (("BY_BITS", 0),))]
+        wanted += [("packed", f"warp_packed<{b}>", (("ROWS", 4),))]
+        wanted += [("packed", f"warp_packed<{b}>", (("ROWS", 2), ("WEIGHTS", 1)))]
+        wanted += [("packed", f"warp_packed<{b}>", ()), ("tile", f"warp_tile<{b}>", ())]
+        wanted += [("tile", f"warp_tile<{b}>", (("HIGH", high),)) for high in (16, 32, 64)]
+        for high in (32, 64):
+            wanted += [("tile", f"warp_tile<{b}>", (("HIGH", high), ("WEIGHTS", 1)))]
+    wanted += [("packed", "warp_sampled", (("ROWS", rows),)) for rows in (2, 4, 8)]
+    wanted += [("packed", "warp_sampled", ()), ("packed", "warp_gathered", ())]
+    wanted += [("packed", "warp_gathered", (("ROWS", rows),)) for rows in (2, 4, 8)]
+    wanted += [("packed", "warp_gathered", (("ROWS", 4), ("WEIGHTS", 1)))]
+    for dots in (1, 2):
+        wanted += [("packed", "warp_gathered", (("DOTS", dots), ("ROWS", 4)))]
+        wanted += [("tile", "warp_tile<CONSTANT>", (("DOTS", dots),))]
 
     def one(it):
         ct.Kernel(f"{warp.FOLDER}/{it[0]}.cu", it[1], dict(it[2]), load=False)
@@ -66,22 +85,29 @@ def picture(height, width):
 def fresh(shape):
     """An output whose poison no value between those of a picture is."""
     out = ct.empty(shape, np.uint8)
-    ct.poison(out, 251)
+    ct.poison(out, 253)
     return out
 
 
+def checked(got, wanted, name):
+    with contextlib.redirect_stdout(io.StringIO()):  # thousands of lines
+        ct.check(got, wanted, name)
+
+
 def judged(name, out, values, near=reference.NEAR):
-    ct.check(out, reference.rounded(values, out.get(), near), name)
+    got = out.get()
+    wanted = reference.rounded(values, got[..., :3], near)
+    checked(out, np.dstack([wanted, got[..., 3:]]), name)
 
 
-def padded(image):
-    x = ct.to_device(image)
+def padded(image, compare=True):
     height, width, _ = image.shape
-    pixels = ct.to_device(np.full((height, warp.pitch_of(width), 4), 99, np.uint8))
+    start = np.full((height, warp.pitch_of(width), 4), 99, np.uint8)
+    x, pixels = ct.to_device(image), ct.to_device(start)
     warp.pad(x, pixels)()
-    wanted = np.full(pixels.shape, 99, np.uint8)
-    wanted[:, :width, :3], wanted[:, :width, 3] = image, 255
-    ct.check(pixels, wanted, f"pad {height} x {width}")
+    if compare:
+        start[:, :width, :3], start[:, :width, 3] = image, 255
+        checked(pixels.get(), start, f"pad {height} x {width}")
     return pixels
 
 
@@ -97,139 +123,68 @@ def matrices(height, width):
 def checks():
     for size in SIZES:
         image = picture(*size)
-        x = ct.to_device(image)
-        pixels = None
-        try:
+        x, width, pixels = ct.to_device(image), size[1], None
+
+        def prepared():
+            nonlocal pixels
             pixels = padded(image)
-        except Exception:
-            traceback.print_exc()
-        for to in (size, (1, 1), (9, 14), (40, 67)):
+
+        attempt(f"pad {size}", prepared)
+        if pixels is None:
+            continue
+        for to in (size, (9, 14), (40, 67)):
             for name, matrix in matrices(*size):
-                label = f"{name} {size} to {to}"
-                for border in BORDERS:
-                    number = BORDERS.index(border)
-                    for how, taps in warp.TAPS.items():
-
-                        def plain():
-                            out = fresh((*to, 3))
-                            warp.warp(x, out, matrix, how, border, 77)()
-                            judged(
-                                f"{how} {border} {label}",
-                                out,
-                                reference.warp(image, matrix, *to, taps, number, 77),
-                            )
-
-                        attempt(label, plain)
-                    if number > 1:
-                        continue
+                for number, border in enumerate(BORDERS[:2]):
+                    label = f"{border} {name} {size} to {to}"
                     values = reference.warp(image, matrix, *to, 2, number, 77)
+                    zero = reference.warp(image, matrix, *to, 2, number, 0)
 
-                    def words():
+                    def packed(near=reference.NEAR, **plan):
+                        out, block = fresh((*to, 3)), (8, 16)
+                        warp.warp(x, out, matrix, "linear", border, 77, "packed", block, **plan)()
+                        judged(f"packed {label} {plan}", out, values, near)
+
+                    def tile(near=reference.NEAR, **plan):
                         out = fresh((*to, 3))
-                        warp.warp(x, out, matrix, "linear", border, 77, "words")()
-                        judged(f"words {border} {label}", out, values)
+                        warp.warp(x, out, matrix, "linear", border, 77, "tile", **plan)()
+                        judged(f"tile {label} {plan}", out, values, near)
 
                     def four():
                         out = fresh((*to, 4))
-                        warp.four(pixels, size[1], out, matrix, border, 77)()
-                        got = out.get()
-                        ct.check(
-                            out,
-                            np.dstack([reference.rounded(values, got[..., :3]), got[..., 3]]),
-                            f"four {border} {label}",
-                        )
+                        warp.four(pixels, width, out, matrix, border, 77)()
+                        judged(f"four {label}", out, values)
 
-                    zero = reference.warp(image, matrix, *to, 2, number, 0)
+                    def texture(filtered, array, channels=4):
+                        out, block = fresh((*to, channels)), (8, 16)
+                        warp.by_texture(
+                            pixels, width, out, matrix, filtered, border, array, block
+                        )()
+                        # Both weights of a texture are multiples of 1/256: off by 1/512, or 1/256 if cut off: two levels.
+                        near = 2.0 if filtered else reference.NEAR
+                        what = f"texture {filtered} {array} {channels} {label}"
+                        judged(what, out, zero, near)
 
-                    def texture(filtered, array):
-                        out = fresh((*to, 4))
-                        warp.by_texture(pixels, size[1], out, matrix, filtered, border, array)()
-                        # Filtered: both weights are multiples of 1/256, off by 1/512 at most, or 1/256 if cut off: two levels.
-                        got, near = out.get(), 2.0 if filtered else reference.NEAR
-                        ct.check(
-                            out,
-                            np.dstack([reference.rounded(zero, got[..., :3], near), got[..., 3]]),
-                            f"texture {filtered} {array} {border} {label}",
-                        )
+                    def gathered(near=reference.NEAR, **plan):
+                        out = fresh((*to, 3))
+                        given = (matrix, False, border, True, (8, 16), True)
+                        warp.by_texture(pixels, width, out, *given, **plan)()
+                        judged(f"gathered {label} {plan}", out, zero, near)
 
-                    attempt(label, words)
-                    attempt(label, four)
-                    for filtered in (False, True):
-                        for array in (False, True):
-                            attempt(
-                                f"texture {filtered} {array} {border} {label}",
-                                lambda: texture(filtered, array),
-                            )
-
-                def sent():
-                    out = ct.to_device(np.zeros((*to, 3), np.uint8))
-                    warp.forward(ct.to_device(np.full_like(image, 200)), out, matrix)()
-                    off = (
-                        (out.get()[..., 0] == 200) != reference.forward(image, matrix, *to)
-                    ).sum()
-                    if off > 0.02 * to[0] * to[1]:
-                        print(f"note: forward {label}: {off} pixels differ (ties in fp32)")
-
-                attempt(label, sent)
-        if time.time() - START > 35:
+                    attempt(f"gathered {label}", gathered)
+                    attempt(f"gathered bits {label}", lambda: gathered(0.02, ROWS=4, WEIGHTS=1))
+                    attempt(f"packed {label}", packed)
+                    attempt(f"packed bits {label}", lambda: packed(0.02, WEIGHTS=1, ROWS=2))
+                    attempt(f"tile {label}", tile)
+                    attempt(f"tile 16 {label}", lambda: tile(HIGH=16))
+                    attempt(f"tile bits {label}", lambda: tile(0.02, WEIGHTS=1, HIGH=32))
+                    attempt(f"four {label}", four)
+                    for array in (False, True):
+                        attempt(f"points {array} {label}", lambda: texture(False, array))
+                        attempt(f"filtered {array} {label}", lambda: texture(True, array))
+                        attempt(f"sampled {array} {label}", lambda: texture(True, array, 3))
+        if spent() > 14:
             print("checks cut short behind", size)
             break
-
-
-def differences(image, degrees):
-    height, width, _ = image.shape
-    matrix = rotation(degrees, height, width, 0.9)
-    values = reference.warp(image, matrix, height, width)
-    ground = np.rint(values).astype(int)
-
-    def tell(name, found):
-        off = np.abs(found.astype(int) - ground)
-        print(
-            f"  {name}: differs in {(off > 0).mean():.4f} of the values, at most by {off.max()}, mean {off.mean():.4f}"
-        )
-
-    x, out = ct.to_device(image), ct.empty(image.shape, np.uint8)
-    for way in ("plain", "float", "words"):
-        warp.warp(x, out, matrix, way=way)()
-        tell(way, out.get())
-    pixels, quads = padded(image), ct.empty((height, width, 4), np.uint8)
-    warp.by_texture(pixels, width, quads, matrix, filtered=True)()
-    tell("filtered texture", quads.get()[..., :3])
-    try:
-        import cv2
-
-        tell(
-            "OpenCV warpAffine",
-            cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR),
-        )
-        cubic = np.rint(reference.warp(image, matrix, height, width, 4).clip(0, 255)).astype(int)
-        off = np.abs(
-            cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC).astype(int)
-            - cubic
-        )
-        print(f"  OpenCV, cubic: at most {off.max()}, mean {off.mean():.4f}")
-        print("  OpenCV", cv2.__version__)
-    except Exception:
-        traceback.print_exc()
-    try:
-        run, result = torch_warp(image, matrix)
-        run()
-        got = result().float().round().clamp(0, 255)[0].movedim(0, -1).cpu().numpy()
-        tell("PyTorch affine_grid and grid_sample", got)
-        import torch
-        from torchvision.transforms.v2 import functional as tv
-
-        chw = torch.as_tensor(image).cuda().movedim(-1, 0)
-        turned = tv.rotate(chw, degrees, interpolation=tv.InterpolationMode.BILINEAR)
-        same = np.rint(
-            reference.warp(image, rotation(degrees, height, width), height, width)
-        ).astype(int)
-        off = np.abs(turned.movedim(0, -1).cpu().numpy().astype(int) - same)
-        print(
-            f"  torchvision rotate: differs in {(off > 0).mean():.4f}, at most by {off.max()}, mean {off.mean():.4f}"
-        )
-    except Exception:
-        traceback.print_exc()
 
 
 def torch_warp(image, matrix):
@@ -237,13 +192,13 @@ def torch_warp(image, matrix):
     import torch
 
     height, width, _ = image.shape
-    back = np.array([[float(v) for v in row] for row in reference.inverted(matrix)])
-    y, x = np.mgrid[:height, :width].astype("float64")
-    column, row = (a * x + b * y + c for a, b, c in back)
-    grid = np.stack([(2 * column + 1) / width - 1, (2 * row + 1) / height - 1], -1).astype(
-        "float32"
+    back = torch.tensor(
+        [[float(v) for v in row] for row in reference.inverted(matrix)], dtype=torch.float64
     )
-    grid = torch.as_tensor(grid).cuda()[None]
+    y = torch.arange(height, device="cuda", dtype=torch.float64)[:, None]
+    x = torch.arange(width, device="cuda", dtype=torch.float64)
+    column, row = (float(a) * x + float(b) * y + float(c) for a, b, c in back)
+    grid = torch.stack([(2 * column + 1) / width - 1, (2 * row + 1) / height - 1], -1).float()[None]
     planes = torch.as_tensor(image).cuda().movedim(-1, 0)[None].float().contiguous()
     kept = {}
 
@@ -255,67 +210,120 @@ def torch_warp(image, matrix):
     return run, lambda: kept["out"]
 
 
-def contest(height, width, degrees):
-    image = picture(height, width)
-    matrix = rotation(degrees, height, width)
+def contest(side, degrees):
+    image = picture(side, side)
+    matrix = rotation(degrees, side, side)
+    matrix[:, 2] += 0.3, 0.4  # between pixels at 0 degrees, too
     x, out = ct.to_device(image), ct.empty(image.shape, np.uint8)
-    pixels, quads = padded(image), ct.empty((height, width, 4), np.uint8)
-    three, four = 2 * image.nbytes, 2 * height * width * 4
-    runs, moved = {}, {}
+    pixels = padded(image, False)
+    back = np.array(reference.inverted(matrix), float)
+    rows, columns = np.mgrid[0:side:32, 0:side:32]
+    within = [
+        (a * columns + b * rows + c >= 0) & (a * columns + b * rows + c < side) for a, b, c in back
+    ]
+    share = float(np.mean(within[0] & within[1]))
+    useful = int(image.nbytes * (1 + share))
+    print(f"{degrees} degrees: {share:.3f} of the output lie in the image")
+    runs = {}
 
-    def put(name, run, nbytes=three):
-        runs[name], moved[name] = run, nbytes
+    def put(name, make):
+        try:
+            runs[name] = make()
+        except Exception as error:
+            print("NOT", name, str(error).splitlines()[:2])
 
-    for block in BLOCKS:
-        put(f"plain {block}", warp.warp(x, out, matrix, block=block))
-        put(f"words {block}", warp.warp(x, out, matrix, way="words", block=block))
-        put(f"four {block}", warp.four(pixels, width, quads, matrix, block=block), four)
-    put("float", warp.warp(x, out, matrix, way="float"))
-    put("nearest", warp.warp(x, out, matrix, "nearest"))
-    put("cubic", warp.warp(x, out, matrix, "cubic"))
-    put("words, converted", warp.warp(x, out, matrix, way="words", BY_BITS=0))
-    for block in ((16, 16), (32, 8), (8, 32)):
-        for filtered in (False, True):
-            for array in (False, True):
-                name = f"{'filtered' if filtered else 'points'} {'array' if array else 'pitch'} {block}"
-                try:
-                    put(
-                        name,
-                        warp.by_texture(
-                            pixels, width, quads, matrix, filtered, array=array, block=block
-                        ),
-                        four,
-                    )
-                except Exception:
-                    traceback.print_exc()
-    put("pad", warp.pad(x, pixels), image.nbytes + height * width * 4)
-    try:
-        import torch
+    for block in ((16, 16), (32, 8), (8, 16)):
+        put(f"plain {block}", lambda: warp.warp(x, out, matrix, block=block))
+        put(f"words {block}", lambda: warp.warp(x, out, matrix, way="words", block=block))
+        put(
+            f"packed 4 {block}",
+            lambda: warp.warp(x, out, matrix, way="packed", block=block, ROWS=4),
+        )
+    for high in (16, 32, 64):
+        put(f"tile {high}", lambda: warp.warp(x, out, matrix, way="tile", HIGH=high))
+    for high in (32, 64):
+        put(
+            f"tile bits {high}",
+            lambda: warp.warp(x, out, matrix, way="tile", HIGH=high, WEIGHTS=1),
+        )
+    for dots in (1, 2):
+        put(f"tile dots {dots}", lambda: warp.warp(x, out, matrix, way="tile", DOTS=dots))
+    for block in ((16, 16), (32, 8), (8, 16)):
+        for rows in (2, 4, 8):
+            given = (pixels, side, out, matrix)
+            put(
+                f"sampled {rows} {block}",
+                lambda: warp.by_texture(*given, True, array=True, block=block, ROWS=rows),
+            )
+            put(
+                f"gathered {rows} {block}",
+                lambda: warp.by_texture(*given, gather=True, block=block, ROWS=rows),
+            )
+        for dots in (1, 2):
+            put(
+                f"gathered dots {dots} {block}",
+                lambda: warp.by_texture(*given, gather=True, block=block, ROWS=4, DOTS=dots),
+            )
+        put(
+            f"gathered bits 4 {block}",
+            lambda: warp.by_texture(*given, gather=True, block=block, ROWS=4, WEIGHTS=1),
+        )
+    texture = Texture(pixels, side, gather=True)
+    put("copy into a CUDA array", lambda: texture.refresh)
+    put("pad", lambda: warp.pad(x, pixels))
+    import torch
+    from torchvision.transforms.v2 import functional as tv
 
-        a = torch.randint(0, 255, (image.nbytes,), dtype=torch.uint8, device="cuda")
-        b = torch.empty_like(a)
-        put("copy", lambda: b.copy_(a))
-        put("grid_sample, fp32, grid given", torch_warp(image, matrix)[0])
-    except Exception:
-        traceback.print_exc()
-    # At 45 degrees a part of the image is not needed and a part of the output is border: bytes count alike for all.
-    found = ct.bench(runs, bytes=moved, name=f"{height} x {width}, {degrees} degrees", rounds=8)
-    plain = [name for name in runs if name.startswith(("plain", "words"))]
-    best = min(plain, key=lambda one: found[one].median_us)
-    for other in ("copy", "grid_sample, fp32, grid given"):
-        if other in runs:
-            print(f"BEST of three bytes, {best}: {found.ratio(best, other).median:.3f} x {other}")
+    a = torch.randint(0, 255, (useful // 2,), dtype=torch.uint8, device="cuda")
+    b = torch.empty_like(a)
+    put("copy", lambda: lambda: b.copy_(a))
+    put("grid_sample, fp32, grid given", lambda: torch_warp(image, matrix)[0])
+    chw = torch.as_tensor(image).cuda().movedim(-1, 0).contiguous()
+    put(
+        "torchvision affine",
+        lambda: (
+            lambda: tv.affine(
+                chw, -float(degrees), [0, 0], 1.0, [0.0, 0.0], tv.InterpolationMode.BILINEAR
+            )
+        ),
+    )
+    found = ct.bench(runs, bytes=useful, name=f"{side} x {side}, {degrees} degrees", rounds=6)
+    for kind in (
+        "plain",
+        "words",
+        "packed",
+        "tile",
+        "tile bits",
+        "sampled",
+        "gathered",
+        "gathered bits",
+    ):
+        names = [
+            n for n in runs if n.startswith(kind + " ") and ("bits" in kind or "bits" not in n)
+        ]
+        best = min(names, key=lambda one: found[one].median_us)
+        others = ("copy", "grid_sample, fp32, grid given", "torchvision affine")
+        ratios = [f"{found.ratio(best, other).median:.3f} x {other}" for other in others]
+        print(f"BEST {best}: {found[best].median_us:.1f} us;", "; ".join(ratios))
+    import cv2
+
+    times = []
+    for _ in range(3):
+        begin = time.time()
+        cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR)
+        times.append(1e6 * (time.time() - begin))
+    print(f"OpenCV, {cv2.getNumThreads()} threads: {statistics.median(times):.0f} us", flush=True)
 
 
 if __name__ == "__main__":
     compile_all()
-    print(f"compiled after {time.time() - START:.1f} s", flush=True)
+    print(f"compiled after {spent():.1f} s", flush=True)
     checks()
-    print(f"checked after {time.time() - START:.1f} s, failed: {failed}", flush=True)
-    for size, degrees in (((480, 640), 17), ((1080, 1920), 45)):
-        print("differences", size, degrees)
-        attempt("differences", lambda: differences(picture(*size), degrees))
+    print(f"checked after {spent():.1f} s, {done} attempts, failed: {failed}", flush=True)
     for degrees in (0, 90, 30):
-        if time.time() - START < LIMIT - 12:
-            attempt(("contest", degrees), lambda: contest(4320, 7680, degrees))
-    print(f"done after {time.time() - START:.1f} s, failed: {failed}")
+        if spent() < LIMIT - 5:
+            try:
+                contest(5760, degrees)
+            except Exception:
+                traceback.print_exc()
+    print(f"done after {spent():.1f} s, failed: {failed}")
