@@ -6,9 +6,10 @@
 //   convolution  the kernel
 //
 // requires: sm_90
+#include "images/implicit_gemm/numbers.cuh"
+#include "images/implicit_gemm/store.cuh"
 #include "ptx/tma.cuh"
 #include "published/final.cuh"
-#include "shape.cuh"
 
 // --8<-- [start:copy]
 // Start to copy the box of the images that begins at (image, channel, y, x).

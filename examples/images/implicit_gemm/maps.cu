@@ -4,12 +4,7 @@
 //   implicit_maps  the kernel
 //
 // requires: sm_75
-
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
+#include "images/implicit_gemm/numbers.cuh"
 
 constexpr int EDGE = 16;
 

@@ -7,8 +7,9 @@
 //   convolution     the kernel
 //
 // requires: sm_80
+#include "images/implicit_gemm/numbers.cuh"
+#include "images/implicit_gemm/store.cuh"
 #include "published/final.cuh"
-#include "shape.cuh"
 
 constexpr int EDGE = 32;
 

@@ -1,16 +1,8 @@
-// What a convolution is, for all kernels of this chapter, and how a tile of
-// results goes to NCHW.
+// How a tile of results in fp32 goes to NCHW.
 //
-//   Shape         the convolution
-//   store_tile    a warp's results to global memory
+//   store_tile  a warp's results to global memory
 #pragma once
-
-// `channels` and `filters` are those of one group.
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
+#include "published/final.cuh"
 
 // As in the product: a warp puts four filters of all its pixels into shared
 // memory, and takes them out so that neighboring lanes have neighboring pixels.
