@@ -30,6 +30,7 @@ OF_BOXES = {
     "64x128 b4": Tile(64, 128, 16, 8, 8, 3, 4),
     "64x128 s4 b4": Tile(64, 128, 16, 8, 8, 4, 4),
     "64x128 k32": Tile(64, 128, 32, 8, 8, 2, 3),
+    "64x64": Tile(64, 64, 16, 8, 8, 3, 6),
     "128x128": Tile(128, 128, 16, 8, 8, 3, 2),
     "128x128 8x16": Tile(128, 128, 16, 8, 16, 3, 2),
     "128x256 8x16": Tile(128, 256, 16, 8, 16, 3, 1),
@@ -93,8 +94,9 @@ def compile_all():
         jobs += [
             (f"{folder}/boxes.cu", one.name(*patch), arch)
             for one in OF_BOXES.values()
-            for patch in launch.PATCHES
-            if one == launch.WIDE or patch != (4, 16)
+            for patch in launch.PATCHES + launch.STRIPS
+            if one in (launch.WIDE, OF_BOXES["64x64"], OF_BOXES["64x128 b4"])
+            or patch in ((8, 8), (4, 4))
         ]
         jobs += [(f"{folder}/maps.cu", "implicit_maps", arch)]
         jobs += [(f"{folder}/taps.cu", "turned_weights", arch)]
@@ -164,8 +166,8 @@ def check():
                 )
         if not launch.no_boxes(shape, 0):
             for name, tile in OF_BOXES.items():
-                for patch in launch.PATCHES:
-                    if tile == launch.WIDE or patch != (4, 16):
+                for patch in launch.PATCHES + launch.STRIPS:
+                    if name in ("64x128", "64x64", "64x128 b4") or patch in ((8, 8), (4, 4)):
                         jobs[f"boxes {name} {patch}"] = lambda g=given, t=tile, p=patch: (
                             launch.boxes(*g, t, p)
                         )
@@ -212,7 +214,7 @@ def fp32_of(case, shape, x, w, y):
             )
     if not launch.no_boxes(shape, 0):
         for name, tile in OF_BOXES.items():
-            if case.layer.network == "anchor" or tile == launch.WIDE:
+            if case.layer.network == "anchor" or name in ("64x128", "64x128 b4", "64x64"):
                 found[f"boxes {name}"] = lambda t=tile: launch.boxes(*given, t)
     return found
 

@@ -110,6 +110,7 @@ BOXES = tuple(
     )
 )  # fmt: skip
 PATCHES = (8, 8), (4, 4), (4, 16)  # of boxes.cu: rows, columns
+STRIPS = (1, 64), (1, 16)  # the same where an image may be one row
 
 
 @cache
@@ -204,12 +205,12 @@ def cost(
 # --8<-- [end:cost]
 
 
-def turned(shape: Shape, weights: Any, address: Any):
+def turned(shape: Shape, address: Any, bk: int):
     """Weights for `taps` and `boxes`: what turns them, where they go to, and words from a line to the next."""
     m, _, _ = shape.product
     channels = shape.channels // shape.groups
     window = shape.window[0] * shape.window[1]
-    deep, pitch = ct.cdiv(channels, DEEP) * DEEP, ct.cdiv(m, 4) * 4
+    deep, pitch = ct.cdiv(channels, bk) * bk, ct.cdiv(m, 4) * 4
     lines = shape.groups * window * deep
     if lines * pitch > MOST:
         raise ValueError(f"taps: too many weights: {shape}")
@@ -226,11 +227,15 @@ def turned(shape: Shape, weights: Any, address: Any):
     return run, to, pitch
 
 
+def pointwise(shape: Shape) -> bool:
+    """Whether results lie as their images do."""
+    return (shape.window, shape.stride, shape.pad) == ((1, 1), (1, 1), (0, 0))
+
+
 def words_of(shape: Shape, address: int) -> int:
     """Words of a copy of `taps`: 4 where four results' words are neighbors."""
-    plain = (shape.window, shape.stride, shape.pad) == ((1, 1), (1, 1), (0, 0))
     aligned = shape.height * shape.width % 4 == 0 and address % 16 == 0
-    return 4 if plain and aligned else 1
+    return 4 if pointwise(shape) and aligned else 1
 
 
 def taps(
@@ -261,7 +266,7 @@ def taps(
     )
     per_part = ct.cdiv(steps, parts)
     parts = ct.cdiv(steps, per_part)
-    turn, to, pitch = turned(shape, weights, w.address)
+    turn, to, pitch = turned(shape, w.address, tile.bk)
     function = kernel("taps.cu", tile.name(words, channels % tile.bk == 0))
     tiles = ct.cdiv(m, tile.bm) * ct.cdiv(n, tile.bn)
     grid = _grid("taps", tiles * parts, shape.groups)
@@ -281,15 +286,34 @@ def taps(
     return run
 
 
+def flat(shape: Shape) -> Shape:
+    """With images of one row, if that is the same convolution."""
+    if not pointwise(shape):
+        return shape
+    return shape._replace(height=1, width=shape.height * shape.width)
+
+
 def no_boxes(shape: Shape, address: int) -> str | None:
     """Why `boxes` cannot compute this convolution; None if it can."""
     if shape.stride != (1, 1):
         return "strides other than 1"
-    if shape.width % 4 or address % 16:
+    if flat(shape).width % 4 or address % 16:
         return "rows of images must begin at multiples of 16 bytes"
     if shape.groups > 1 and shape.channels // shape.groups % DEEP:
         return f"the channels of a group must be a multiple of {DEEP}"
     return None
+
+
+def patches(shape: Shape, patch: tuple[int, int]) -> int:
+    """How many boxes cover all results."""
+    high, wide = map(ct.cdiv, shape.out, patch)
+    return shape.images * high * wide
+
+
+def best_patch(shape: Shape) -> tuple[int, int]:
+    """That which covers least beside the results."""
+    some = PATCHES if shape.height > 1 else STRIPS
+    return min(some, key=lambda one: patches(shape, one) * one[0] * one[1])
 
 
 def boxes(
@@ -305,17 +329,14 @@ def boxes(
     if why := no_boxes(shape, int(x.address)):
         raise ValueError(f"boxes: {why}: {shape}")
 
-    def count(patch: tuple[int, int]) -> int:
-        high, wide = map(ct.cdiv, shape.out, patch)
-        return shape.images * high * wide
-
-    patch = patch or min(PATCHES, key=lambda one: count(one) * one[0] * one[1])
-    turn, to, _ = turned(shape, weights, w.address)
+    shape = flat(shape)
+    patch = patch or best_patch(shape)
+    turn, to, _ = turned(shape, w.address, tile.bk)
     function = kernel("boxes.cu", tile.name(*patch))
-    of_images = ct.tensor_map(images, (1, tile.bk, *patch))
+    of_images = ct.tensor_map(images.reshape(shape[:4]), (1, tile.bk, *patch))
     of_weights = ct.tensor_map(to, (tile.bk, tile.bm))
     m, _, _ = shape.product
-    columns = ct.cdiv(count(patch), tile.bn // (patch[0] * patch[1]))
+    columns = ct.cdiv(patches(shape, patch), tile.bn // (patch[0] * patch[1]))
     grid = _grid("boxes", columns * ct.cdiv(m, tile.bm), shape.groups)
     given = of_images, of_weights, y.address, shape.struct()
 
