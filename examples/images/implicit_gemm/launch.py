@@ -176,10 +176,19 @@ def offsets(
     grid = _grid("offsets", tiles, shape.groups)
     given = shape.struct(), x.address, w.address, rows, y.address
 
-    def run() -> None:
-        function(*given, grid=grid, block=tile.threads, shared=tile.shared(4))
+    def launched_by(function) -> Callable[[], None]:
+        """The same launch of another kernel."""
 
-    run.operands, run.tile, run.parts = (x, w, y), tile, 1
+        def run() -> None:
+            function(
+                *given, grid=grid, block=tile.threads, shared=tile.shared(4)
+            )
+
+        run.operands, run.tile, run.parts = (x, w, y), tile, 1
+        return run
+
+    run = launched_by(function)
+    run.launched_by = launched_by
     return run
 
 
