@@ -5,8 +5,8 @@
 #     requires: sm_90a
 #     timeout_s: 180
 #     sizes:
-#       most_pixels: [4_096, 12]
-#       most_images: [4_096, 1]
+#       most_pixels: [4_096, 12, 4_096]
+#       most_images: [4_096, 1, 4_096]
 #       rounds: [15, 1]
 # ---
 

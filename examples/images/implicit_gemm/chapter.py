@@ -19,7 +19,8 @@ import numpy as np
 
 import cudatut as ct
 
-images, channels, height, width = 32, 128, 28, 28
+images = 32
+channels, height, width = 128, 28, 28
 filters, rows, columns, pad = 128, 3, 3, 1
 out_height = height + 2 * pad - rows + 1
 out_width = width + 2 * pad - columns + 1

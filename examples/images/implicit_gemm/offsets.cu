@@ -44,12 +44,14 @@ struct Pixels {
                (long long)(s.height * s.width) +
            (long long)y * s.width + x;
     if (!inside) y = -(1 << 30);
+    // --8<-- [start:mask]
     mask = 0;
     if (BITS)
       for (int r = 0; r < s.rows; ++r)
         for (int c = 0; c < s.columns; ++c)
           mask |= (unsigned)meets(r * s.dilation_y, c * s.dilation_x)
                   << (r * s.columns + c);
+    // --8<-- [end:mask]
     table = rows + row;
     to = (unsigned)__cvta_generic_to_shared(tiles + row * PITCH + at);
   }
@@ -59,6 +61,7 @@ struct Pixels {
            (unsigned)(x + right) < (unsigned)width;
   }
 
+  // --8<-- [start:copy]
   // Start to copy the next tile into a slot. Zeros stand where the window
   // leaves the image.
   __device__ __forceinline__ void copy(int slot, bool more = true) {
@@ -74,6 +77,7 @@ struct Pixels {
     }
   }
 
+  // --8<-- [end:copy]
   __device__ __forceinline__ void advance() { table += BK; }
 };
 // --8<-- [end:pixels]
@@ -195,5 +199,5 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // Instances that are compiled by the tests:
 // @instance convolution<64,128,16,8,8,3,3,true>
 // @instance convolution<64,128,16,8,8,3,3,false>
-// @instance convolution<128,256,16,8,16,3,1,true>
-// @instance convolution<32,64,16,4,4,3,6,true>
+// @instance convolution<32,64,16,4,8,4,8,true>
+// @instance convolution<16,64,16,4,4,3,8,true>

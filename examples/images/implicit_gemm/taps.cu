@@ -116,6 +116,7 @@ struct Taps {
                         l < ALWAYS || l < rows ? bytes : 0, true);
   }
 
+  // --8<-- [start:advance]
   __device__ __forceinline__ void advance(const Shape& s) {
     channel += BK;
     from += (long long)BK * (s.height * s.width);
@@ -124,6 +125,7 @@ struct Taps {
     if (++column == s.columns) column = 0, ++row;
     turn_to(s);
   }
+  // --8<-- [end:advance]
 };
 // --8<-- [end:taps]
 
@@ -249,5 +251,5 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // @instance convolution<64,128,16,8,8,3,3,1,false>
 // @instance convolution<64,128,16,8,8,3,3,4,true>
 // @instance convolution<64,64,16,8,8,3,6,1,false>
-// @instance convolution<32,64,16,4,4,3,6,4,false>
+// @instance convolution<32,64,16,4,8,4,8,4,false>
 // @instance convolution<16,64,16,4,4,3,8,1,true>
