@@ -41,9 +41,8 @@ void run(void (*kernel)(Args...), int x, int y, int z,
     for (at.y = 0; at.y < y; ++at.y)
       for (at.x = 0; at.x < x; ++at.x) {
         machine::first_block = at.x;
-        machine::run_blocks(1, [&] {
-          kernel(argument<std::remove_cvref_t<Args>>(I)...);
-        });
+        machine::run_blocks(
+            1, [&] { kernel(argument<std::remove_cvref_t<Args>>(I)...); });
       }
 }
 template <class... Args>

@@ -82,7 +82,7 @@ class Kernels:
         folder = Path(tempfile.mkdtemp(prefix="convolution"))
         return emulator.built(
             folder,
-            HERE / "convolutions_on_cpu.cpp",
+            HERE / "convolutions.cpp",
             f"{launch.FOLDER}/{source}",
             lambda text: in_words(self.change(text)),
             NAME=name,
