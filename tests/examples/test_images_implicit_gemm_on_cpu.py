@@ -121,7 +121,7 @@ FAULTS = {
     "dilation forgotten": (launch.taps, (SMALL_TILE, 1), UNEVEN, "right = column * s.dilation_x", "right = column"),
     "the next row of the window": (launch.taps, (SMALL_TILE, 1), PADDED, "column = 0, ++row;", "column = 0;"),
     "a group's images": (launch.taps, (SMALL_TILE, 1), GROUPS, "s.groups * s.channels *", "s.channels *"),
-    "a part begins elsewhere": (launch.taps, (SMALL_TILE, 3), PADDED, "step % steps * BK", "0"),
+    "a part begins elsewhere": (launch.taps, (SMALL_TILE, 4), PADDED, "step % steps * BK", "0"),
     "weights of another tap": (launch.taps, (SMALL_TILE, 1), PADDED, "tap = (left + i) % window", "tap = (left + i) % channels % window"),
     "pads in boxes": (launch.boxes, (launch.WIDE, (4, 4)), PADDED, "x -= s.pad_x;", "x -= 0;"),
     "a box behind the image": (launch.boxes, (launch.WIDE, (8, 8)), PADDED, "right >= s.out_width", "right > s.out_width"),
