@@ -9,16 +9,14 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             Write `source_of`. For row k of the factor B, in row
-#             `blockIdx.y`, and pixel j, a thread stores the index of the word in
-#             the array of images, or -1 where the window leaves the image. One
-#             group; images are [image][channel][height][width], windows are
-#             3 x 3 with the given stride and pad. Blocks have 128 threads.
+#             Write `source_of`. For row k of B and pixel j, a thread stores
+#             the index of the word in the images, [image][channel][height]
+#             [width], or -1 where the window leaves the image. Windows are 3 x
+#             3. Blocks have 128 threads.
 #           zh: >-
-#             写 `source_of`：对于因子 B 的第 k 行（k 为 `blockIdx.y`）和像素 j，线程存下这个字在
-#             图像数组里的下标；窗口落在图像外时存 -1。只有一组，图像的布局是
-#             [image][channel][height][width]，窗口为 3 x
-#             3，步幅和填充已给定。每个线程块 128 个线程。
+#             写 `source_of`：对于因子 B 的第 k 行和像素 j，线程存下这个字在图像数组
+#             [image][channel][height][width] 里的下标；窗口落在图像外时存 -1。
+#             窗口为 3 x 3，每个线程块 128 个线程。
 #         fails: "never written"
 #       2:
 #         title: {en: "A table for the channel last", zh: "通道在最后时的表"}
@@ -26,18 +24,16 @@
 #         minutes: 20
 #         task:
 #           en: >-
-#             The kernel `by_table` finds its words by a table, as `offsets` does:
-#             two numbers for each row of B, the offset from the window's first
-#             word, and a bit for the place in the window. Here images lie as
-#             [image][row][column][channel], and the rows of B are in the order
-#             [row][column][channel]. Write `table`, which returns an int32 array
-#             of (rows of B, 2).
+#             The kernel `by_table` has a table as `offsets` does: for each row
+#             of B the offset from the window's first word, and a bit for the
+#             place in the window. Here images lie as [row][column][channel],
+#             and so do the rows of B. Write `table`, an int32 array of (rows of
+#             B, 2).
 #           zh: >-
-#             kernel `by_table` 像 `offsets` 一样查表取字：B
-#             的每一行有两个数，一个是相对窗口首字的偏移，另一个是窗口内位置对应的位。
-#             这里图像的布局是 [image][row][column][channel]，B 的行按
-#             [row][column][channel] 排列。写 `table`，返回形状为 (B 的行数, 2) 的
-#             int32 数组。
+#             kernel `by_table` 像 `offsets` 一样查表：B
+#             的每一行有相对窗口首字的偏移，以及窗口内位置对应的位。这里图像和 B
+#             的行都按 [row][column][channel] 排列。写 `table`，返回形状为 (B 的行数,
+#             2) 的 int32 数组。
 #         fails: "are wrong"
 #       3:
 #         title: {en: "The way back", zh: "反向传播"}
@@ -45,17 +41,15 @@
 #         minutes: 30
 #         task:
 #           en: >-
-#             Training needs the gradient of the images: for each word of an
-#             image the sum over all results that used it, of the result's
-#             gradient times the weight. Write `backward`: a thread has one word
-#             of `gradient`, [image][channel][height][width], and walks over
-#             filters and windows. Which result, if any, used the word with the
-#             weight in row r and column q? The stride decides.
+#             Training needs the gradient of the images: for each word the sum
+#             over all results that used it, of the result's gradient times the
+#             weight. Write `backward`: a thread has one word of `gradient`,
+#             [image][channel][height][width]. Which result, if any, used it
+#             with the weight in row r and column q? The stride decides.
 #           zh: >-
 #             训练需要图像的梯度：图像的每个字，要对所有用到它的结果求和，各项是结果的梯度乘以权重。
 #             写 `backward`：每个线程负责 `gradient`（布局
-#             [image][channel][height][width]）的一个字，遍历各个滤波器和窗口位置。
-#             哪个结果用第 r 行第 q 列的权重乘过这个字？也可能没有，这由步幅决定。
+#             [image][channel][height][width]）的一个字。哪个结果用第 r 行第 q 列的权重乘过这个字？也可能没有，这由步幅决定。
 #         fails: "never written"
 # ---
 
