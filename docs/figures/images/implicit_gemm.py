@@ -12,7 +12,7 @@ def index_map(
     r, q = divmod(tap, window)
     p, t = divmod(pixel, size)
     y, x = p - pad + r, t - pad + q
-    s = Svg(700, 322)
+    s = Svg(760, 322)
     matrix = Grid(s, 64, 44, 11, 11, gap=1, rx=1)
     matrix.fill(
         depth,
