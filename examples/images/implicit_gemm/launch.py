@@ -443,24 +443,17 @@ def bf16(
     m, n, _ = together.product
     depth = together.channels // together.groups
     window = shape.window[0] * shape.window[1]
-    pack, from_ = (
-        None,
-        weights.reshape(shape.filters, window, depth)
-        if (together == shape)
-        else None,
-    )
-    if from_ is None:
-        pack, from_ = packed(
-            shape, w.address, depth, window * depth, m, together
-        )
-        from_ = from_.reshape(shape.filters, window, depth)
+    pack, taps = None, weights
+    if together != shape:
+        pack, taps = packed(shape, w.address, depth, window * depth, together)
+    taps = taps.reshape(shape.filters, window, depth)
     steps = window * ct.cdiv(depth, boxes.bk)
     per_part = ct.cdiv(steps, parts)
     parts = ct.cdiv(steps, per_part)
     function = kernel("im2col_tma.cu", boxes.name, arch="sm_90a")
     of_images = im2col.im2col_map(images, shape, boxes.pixels, boxes.bk)
     of_weights = ct.tensor_map(
-        from_, (boxes.bn, 1, boxes.bk), swizzle=2 * boxes.bk
+        taps, (boxes.bn, 1, boxes.bk), swizzle=2 * boxes.bk
     )
     tiles = ct.cdiv(n, boxes.pixels) * ct.cdiv(m, boxes.bn) * together.groups
     grid = min(sms, tiles * parts)
@@ -479,27 +472,26 @@ def bf16(
         function(*given, grid=grid, block=threads, shared=boxes.shared)
 
     run.operands, run.boxes, run.parts = (x, w, y), boxes, parts
-    run.given = from_
+    run.weights = taps  # the map has its address
     return run
 
 
 def packed(
-    shape: Shape, address: Any, wide: int, line: int, block: int, to: Shape
+    shape: Shape, address: Any, wide: int, line: int, to: Shape, block: int = 0
 ):
-    """What packs the weights as `packed_weights` says, and where they go to; to: the same with fewer groups."""
-    together = shape.groups // to.groups
-    filters = shape.filters // shape.groups
-    lines = shape.groups * filters if to != shape else to.groups * block
-    array = ct.to_device(np.zeros((lines, line), "uint16"))
+    """What packs the weights as `packed_weights` says, and where they go to.
+
+    to: the same convolution with groups put together; block: lines of a group, if more than its filters.
+    """
+    block = block or shape.filters // shape.groups
+    array = ct.to_device(np.zeros((shape.groups * block, line), "uint16"))
     function = kernel("gather.cu", "packed_weights")
-    count = shape.filters * shape.product[2]
-    given = (
-        address, array, shape.struct(), wide, line,
-        filters if to != shape else block, together,
-    )  # fmt: skip
+    together = shape.groups // to.groups
+    given = address, array, shape.struct(), wide, line, block, together
+    grid = _grid("bf16", ct.cdiv(shape.filters * shape.product[2], 256))
 
     def run() -> None:
-        function(*given, grid=ct.cdiv(count, 256), block=256)
+        function(*given, grid=grid, block=256)
 
     return run, array
 
@@ -516,10 +508,8 @@ def gather(shape: Shape, images, weights, results) -> Callable[[], None]:
         return _any(shape, x, w, y)
     bn = 32 if filters <= 32 else 64
     line, columns = ct.cdiv(depth, 32) * 32, ct.cdiv(filters, bn)
-    pack, to = packed(
-        shape, w.address, shape.channels // shape.groups, line, columns * bn,
-        shape,
-    )  # fmt: skip
+    wide = shape.channels // shape.groups
+    pack, to = packed(shape, w.address, wide, line, shape, columns * bn)
     rows, bits = table_last(shape, 32)
     rows = ct.to_device(rows)
     function = kernel("gather.cu", f"gather<{bn},{str(bits).lower()}>")
