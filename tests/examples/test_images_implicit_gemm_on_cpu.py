@@ -71,8 +71,23 @@ def test_tiles_and_parts(monkeypatch, shape, tile):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("shape", [PADDED, Shape(1, 32, 9, 12, 72, (3, 3), pad=(1, 2), groups=2)])
-@pytest.mark.parametrize("patch", launch.PATCHES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        PADDED,
+        Shape(2, 20, 5, 4, 70, (1, 3), (2, 1), (0, 1)),
+        Shape(1, 34, 9, 12, 24, (5, 3), pad=(3, 1), dilation=(2, 1), groups=2),
+        Shape(3, 16, 1, 8, 8, (3, 3), pad=(2, 1)),
+    ],
+)
+@pytest.mark.parametrize("stages", [2, 3])
+def test_lines(monkeypatch, shape, stages):
+    tile = launch.OF_LINES._replace(stages=stages)
+    assert wrong(monkeypatch, shape, launch.lines, tile) is None
+
+
+@pytest.mark.parametrize("shape", [POINTS, Shape(1, 32, 9, 12, 72, (3, 1), pad=(1, 0), groups=2)])
+@pytest.mark.parametrize("patch", [(8, 8), (4, 16)])
 def test_boxes(monkeypatch, shape, patch):
     assert wrong(monkeypatch, shape, launch.boxes, launch.WIDE, patch) is None
 
@@ -123,10 +138,15 @@ FAULTS = {
     "a group's images": (launch.taps, (SMALL_TILE, 1), GROUPS, "s.groups * s.channels *", "s.channels *"),
     "a part begins elsewhere": (launch.taps, (SMALL_TILE, 4), PADDED, "step % steps * BK", "0"),
     "weights of another tap": (launch.taps, (SMALL_TILE, 1), PADDED, "tap = (left + i) % window", "tap = (left + i) % channels % window"),
-    "pads in boxes": (launch.boxes, (launch.WIDE, (4, 4)), PADDED, "x -= s.pad_x;", "x -= 0;"),
-    "a box behind the image": (launch.boxes, (launch.WIDE, (8, 8)), PADDED, "right >= s.out_width", "right > s.out_width"),
-    "a slot too early": (launch.boxes, (launch.WIDE, (4, 4)), PADDED, "slot > 0 ? slot - 1 : STAGES - 1", "slot"),
-    "no wait for boxes": (launch.boxes, (launch.WIDE, (4, 4)), PADDED, "if (step + 1 < steps) wait(&full[slot], parity);", ""),
+    "no zero at the left": (launch.lines, (), PADDED, "x > 0 ? at + 3 : OfB::ZERO", "at + 3"),
+    "no zero at the right": (launch.lines, (), PADDED, "x + 4 < s.width ?", "x + 4 <= s.width ?"),
+    "zeros never written": (launch.lines, (), PADDED, "OfB::ZERO + i % 4] = 0.0f;", "OfB::ZERO + i % 4] = 1.0f;"),
+    "the side of another line": (launch.lines, (), PADDED._replace(width=136), "threadIdx.x % 2 ? left + EXTENT : left - 4", "left - 4"),
+    "two taps exchanged": (launch.lines, (), PADDED, "from[j / 4][TAP + j % 4]", "from[j / 4][2 - TAP + j % 4]"),
+    "weights of the next row": (launch.lines, (), PADDED, "block = 0, a_copy.from += 2ll * deep * pitch;", "block = 0;"),
+    "a box behind the image": (launch.boxes, (launch.WIDE, (8, 8)), Shape(2, 24, 6, 12, 20, (3, 1), pad=(1, 0)), "right >= s.out_width", "right > s.out_width"),
+    "a slot too early": (launch.boxes, (launch.WIDE, (1, 16)), POINTS, "slot > 0 ? slot - 1 : STAGES - 1", "slot"),
+    "no wait for boxes": (launch.boxes, (launch.WIDE, (1, 16)), POINTS, "if (step + 1 < steps) wait(&full[slot], parity);", ""),
 }  # fmt: skip
 OF_WINDOWS = Shape(1, 72, 5, 5, 72, (3, 2), (2, 1), (2, 1), (1, 2))
 FAULTS |= {

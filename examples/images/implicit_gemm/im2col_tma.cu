@@ -54,6 +54,8 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
 template <int CONSUMERS, int BN, int STAGES, int BK>
 struct Shared {
   unsigned char a[STAGES][CONSUMERS * 64 * BK * 2], b[STAGES][BN * BK * 2];
+  // Of each warp that computes: 16 lines of 64 results.
+  unsigned char results[CONSUMERS * 4][16 * 128];
   Barrier full[STAGES], empty[STAGES];
   bool last[CONSUMERS];
 };
@@ -196,29 +198,41 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
       }
       // --8<-- [end:parts]
 
-      // As in the products: neighboring lanes exchange a pair, so that each
-      // stores four neighboring filters.
-      const long long top = tile / tile_columns * BM + consumer * 64;
+      // --8<-- [start:store]
+      // A warp has 16 pixels. It puts 64 filters of each into a line of shared
+      // memory, whose pieces of 16 bytes are exchanged by the number of the
+      // line, and takes the lines out again: so its stores are whole lines.
+      const long long top =
+          tile / tile_columns * BM + consumer * 64 + t / 32 * 16;
       const int across = (int)(tile % tile_columns), group = across / of_group,
-                left = across % of_group * BN;
-      const long long row = top + t / 32 * 16 + t % 32 / 4;
-      const bool odd = t % 2;
+                left = across % of_group * BN, lane = t % 32;
+      unsigned char* const lines = sh.results[threadIdx.x / 32 - 4];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        __nv_bfloat16* const line =
-            results + ((row + half * 8) * s.groups + group) * s.filters;
+      for (int column = 0; column < BN; column += 64) {
 #pragma unroll
-        for (int j = 0; j < BN / 8; j += 2) {
-          const float* const from = sum + 4 * j + 2 * half;
-          const unsigned low = pack(from[0], from[1]),
-                         high = pack(from[4], from[5]);
-          const unsigned got = __shfl_xor_sync(~0u, odd ? low : high, 1);
-          const int column = left + (j + odd) * 8 + t % 4 / 2 * 4;
-          if (row + half * 8 < pixels && column < s.filters)
-            *reinterpret_cast<uint2*>(line + column) =
-                odd ? make_uint2(got, high) : make_uint2(low, got);
+        for (int j = 0; j < 8; ++j)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const int line = lane / 4 + half * 8;
+            const float* const two = sum + column / 2 + 4 * j + 2 * half;
+            *reinterpret_cast<unsigned*>(lines + line * 128 +
+                                         (j ^ line % 8) * 16 + lane % 4 * 4) =
+                pack(two[0], two[1]);
+          }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 16; i += 4) {
+          const int line = i + lane / 8, filter = left + column + lane % 8 * 8;
+          const uint4 eight = *reinterpret_cast<const uint4*>(
+              lines + line * 128 + (lane % 8 ^ line % 8) * 16);
+          if (top + line < pixels && filter < s.filters)
+            *reinterpret_cast<uint4*>(
+                results + ((top + line) * s.groups + group) * s.filters +
+                filter) = eight;
         }
+        __syncwarp();
       }
+      // --8<-- [end:store]
     }
   }
 }

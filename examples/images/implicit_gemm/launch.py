@@ -1,9 +1,10 @@
 """Launchers of the kernels of this chapter.
 
-    run = fp32(shape, images, weights, results)       # NCHW; one of the next four
+    run = fp32(shape, images, weights, results)       # NCHW; one of the next five
     run = maps(shape, images, weights, results)
     run = offsets(shape, images, weights, results)
     run = taps(shape, images, weights, results)
+    run = lines(shape, images, weights, results)
     run = boxes(shape, images, weights, results)
     run = bf16(shape, images, weights, results)       # bf16 as uint16, NHWC
     run()                                             # launches; returns at once
@@ -88,8 +89,8 @@ class Boxes(NamedTuple):
 
     @property
     def shared(self) -> int:
-        stage = (self.pixels + self.bn) * self.bk * 2
-        return self.stages * (stage + 16) + 16
+        stage = (self.pixels + self.bn) * self.bk * 2 + 16
+        return self.stages * stage + self.pixels * 128 + 16
 
 
 CONFIGS = {
@@ -99,13 +100,14 @@ CONFIGS = {
     if one.threads % one.bn == 0 and one.bk == DEEP
 }
 WIDE, *_ = CONFIGS
+OF_LINES = Tile(*WIDE[:5], 2, 3)
 # For groups of few filters.
 NARROW = Tile(16, 64, 16, 4, 4, 3, 8)
 CONFIGS[NARROW] = sgemm.Config(*NARROW, 0.45, 0.3, 1000.0, 500.0, 0.85)
 BOXES = tuple(
     Boxes(*numbers)
     for numbers in (
-        (2, 256, 4), (3, 128, 5), (2, 192, 5), (2, 128, 6), (3, 64, 7),
+        (2, 256, 4), (3, 128, 5), (2, 192, 5), (2, 128, 6), (3, 64, 6),
         (2, 64, 8), (2, 128, 12, 32), (3, 64, 12, 32),
     )
 )  # fmt: skip
@@ -295,6 +297,41 @@ def taps(
     return run
 
 
+def no_lines(shape: Shape, address: int) -> str | None:
+    """Why `lines` cannot compute this convolution; None if it can."""
+    right = shape.window[1], shape.stride[1], shape.pad[1], shape.dilation[1]
+    if right != (3, 1, 1, 1):
+        return "windows need three columns, and the image's width as results"
+    if shape.width % 4 or address % 16:
+        return "rows of images must begin at multiples of 16 bytes"
+    return None
+
+
+def lines(
+    shape: Shape, images, weights, results, tile: Tile = OF_LINES
+) -> Callable[[], None]:
+    """One copy of B for three taps."""
+    x, w, y = _taken("lines", shape, images, weights, results, "float32", False)
+    if why := no_lines(shape, int(x.address)):
+        raise ValueError(f"lines: {why}: {shape}")
+    m, n, _ = shape.product
+    turn, to, pitch = turned(shape, w.address, tile.bk)
+    deep = ct.cdiv(shape.channels // shape.groups, tile.bk) * tile.bk
+    function = kernel("lines.cu", tile.name())
+    tiles = ct.cdiv(m, tile.bm) * ct.cdiv(n, tile.bn)
+    grid = _grid("lines", tiles, shape.groups)
+    given = shape.struct(), x.address, to, y.address, pitch, deep
+    stage = tile.bk * (3 * tile.bm + tile.bn + 12)
+    shared = max(4 * tile.stages * stage, tile.shared())
+
+    def run() -> None:
+        turn()
+        function(*given, grid=grid, block=tile.threads, shared=shared)
+
+    run.operands, run.tile, run.parts = (x, w, y), tile, 1
+    return run
+
+
 def flat(shape: Shape) -> Shape:
     """With images of one row, if that is the same convolution."""
     if not pointwise(shape):
@@ -308,6 +345,8 @@ def no_boxes(shape: Shape, address: int) -> str | None:
         return "strides other than 1"
     if flat(shape).width % 4 or address % 16:
         return "rows of images must begin at multiples of 16 bytes"
+    if shape.pad[1] % 4 or (shape.window[1] > 1 and shape.dilation[1] % 4):
+        return "boxes must begin at multiples of 16 bytes"
     if shape.groups > 1 and shape.channels // shape.groups % DEEP:
         return f"the channels of a group must be a multiple of {DEEP}"
     return None
@@ -360,8 +399,16 @@ def boxes(
 def fp32(shape: Shape, images, weights, results) -> Callable[[], None]:
     """The kernel that should be fastest."""
     channels = shape.channels // shape.groups
-    if channels < DEEP or ct.cdiv(channels, DEEP) * DEEP > channels * 1.2:
+    deep = ct.cdiv(channels, DEEP) * DEEP
+    if channels < DEEP or deep > channels * 1.2:
         return offsets(shape, images, weights, results)
+    x, _, _ = _taken("fp32", shape, images, weights, results, "float32", False)
+    m, n, _ = shape.product
+    # Tiles that fill the GPU; with fewer, parts of the depth are better.
+    tiles = ct.cdiv(m, WIDE.bm) * ct.cdiv(n, WIDE.bn) * shape.groups
+    many = tiles >= 2 * ct.device().sm_count and m > WIDE.bm // 2
+    if many and not no_lines(shape, int(x.address)):
+        return lines(shape, images, weights, results)
     return taps(shape, images, weights, results)
 
 
