@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cudatut.book.images.implicit_gemm import launch
-from cudatut.book.images.implicit_gemm.launch import WIDE, Tile
+from cudatut.book.images.implicit_gemm.launch import WIDE
 from cudatut.book.images.implicit_gemm.shapes import Shape
 from cudatut.book.images.scoreboard import shapes
 from cudatut.book.images.scoreboard.field import Field
@@ -39,26 +39,22 @@ class Variant:
     predicted: float | None = None  # times as fast as that one
 
 
-def boxes(*numbers):
-    return partial(launch.boxes, tile=Tile(*numbers))
+def lines(**changes):
+    return partial(launch.lines, tile=launch.OF_LINES._replace(**changes))
 
 
 VARIANTS = {
     "offsets": Variant(partial(launch.offsets, tile=WIDE), ""),
-    # Weights in copies of 16 bytes, no table: 2 % fewer instructions.
+    # Weights in copies of 16 bytes, no table: 3 % fewer instructions.
     "taps": Variant(partial(launch.taps, tile=WIDE), "offsets", 1.04),
-    # No address, no test, no copy by a thread: 8 % fewer instructions.
-    "boxes": Variant(partial(launch.boxes, tile=WIDE), "taps", 1.12),
-    # 123 registers let a fourth block in, where there are so many blocks.
-    "four blocks an SM": Variant(boxes(64, 128, 16, 8, 8, 3, 4), "boxes", 1.02),
+    # A third of the copies of B, each of 16 bytes: 6 % fewer instructions.
+    "lines": Variant(lines(), "taps", 1.06),
     # Copies have more time.
-    "four stages": Variant(boxes(64, 128, 16, 8, 8, 4, 3), "boxes", 1.01),
-    # Half as many barriers.
-    "32 deep": Variant(boxes(64, 128, 32, 8, 8, 2, 3), "boxes", 1.01),
-    # Fewer loads for an FMA, but half as many warps.
-    "8 x 16 of a thread": Variant(
-        boxes(128, 128, 16, 8, 16, 3, 2), "boxes", 1.0
-    ),
+    "three stages": Variant(lines(stages=3), "lines", 1.01),
+    # Shorter steps, more of them under way, twice as many barriers.
+    "8 deep, four stages": Variant(lines(bk=8, stages=4), "lines", 0.98),
+    # Blocks of two warps: more of them for each SM, at different places.
+    "64 x 64": Variant(lines(bn=64, blocks=5), "lines", 0.98),
 }
 
 # %% check

@@ -83,11 +83,13 @@ ct.facts(
         "FMAs of a thread in a step": 64 * 128 * 16 // 128,
         "its copies, by offsets": 64 * 16 // 128 + 128 * 16 // 128,
         "its copies, by taps": 64 * 16 // 4 // 128 + 128 * 16 // 128,
+        "its copies, by lines": (3 * 64 + 128) * 16 / 4 / 128 / 3,
     },
 )
 
 # %% [markdown]
-# The rungs: offsets from a table; then depth in the order of taps.
+# The rungs: offsets from a table; depth in the order of taps; three taps that
+# share a copy.
 
 # %% rungs
 from cudatut.book.images.implicit_gemm import launch
@@ -96,13 +98,15 @@ from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
 case = Shape(
     images, channels, height, width, filters, (rows, columns), pad=(pad, pad)
 )
-runs = {}
-for name in ("offsets", "taps"):
-    runs[name] = getattr(launch, name)(
-        case, x_gpu, w_gpu, y_gpu, tile=launch.WIDE
-    )
+arrays = x_gpu, w_gpu, y_gpu
+runs = {
+    "offsets": launch.offsets(case, *arrays, tile=launch.WIDE),
+    "taps": launch.taps(case, *arrays, tile=launch.WIDE),
+    "lines": launch.lines(case, *arrays),
+}
+for name, run in runs.items():
     ct.poison(y_gpu)
-    runs[name]()
+    run()
     ct.check(y_gpu, expected, name=name, rtol=0, atol=depth * 2**-24 * most)
 
 # %% [markdown]
@@ -144,10 +148,10 @@ from cudatut.book.rivals import cudnn_conv
 
 rounds = 20
 contestants = {
-    "im2col and product": explicit.convolve(case, x_gpu, w_gpu, y_gpu),
-    "maps": launch.maps(case, x_gpu, w_gpu, y_gpu),
+    "im2col and product": explicit.convolve(case, *arrays),
+    "maps": launch.maps(case, *arrays),
     **runs,
-    **cudnn_conv.contestants(x_gpu, w_gpu, y_gpu, pad=(pad, pad)),
+    **cudnn_conv.contestants(*arrays, pad=(pad, pad)),
 }
 bench = ct.bench(
     contestants,
@@ -169,7 +173,7 @@ counters = ct.profile_launches(
         "smsp__inst_executed.sum",
         "smsp__issue_active.avg.pct_of_peak_sustained_active",
     ],
-    launches=3,
+    launches=4,
 )
 if counters:
     ct.table(
@@ -180,7 +184,7 @@ if counters:
                 "schedulers issue": issued,
             }
             for name, (executed, issued) in zip(
-                ("maps", "offsets", "taps"), (one.values() for one in counters)
+                ("maps", *runs), (one.values() for one in counters)
             )
         },
         corner="kernel",

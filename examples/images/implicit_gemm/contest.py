@@ -12,8 +12,8 @@
 # ---
 
 # %% [markdown]
-# The two kernels whose copies are made by the TMA, fp32 and bf16; and all of
-# them beside cuDNN, on both anchors and on layers of many kinds.
+# All kernels beside cuDNN, in fp32 and in bf16, on both anchors; then what the
+# launchers choose for layers of many kinds.
 
 # %% setup
 import random
@@ -92,6 +92,7 @@ def twice(run, out, wanted, name):
 
 MORE = [
     Shape(2, 24, 8, 12, 72, (3, 3), pad=(1, 1)),
+    Shape(3, 40, 5, 8, 20, (5, 3), (2, 1), (3, 1)),
     Shape(2, 64, 9, 9, 64, (3, 3), pad=(1, 1), groups=8),
     Shape(1, 3, 30, 31, 64, (7, 7), (2, 2), (3, 3)),
     Shape(1, 512, 7, 7, 64, (3, 3), pad=(1, 1)),
@@ -101,10 +102,15 @@ for some in MORE + list(RAGGED[:ragged]):
     x, w = whole(some, 1)
     wanted = reference(some, x, w)
     name = f"{some.height} x {some.width}, groups {some.groups}"
+    ways = [launch.fp32]
+    if not launch.no_lines(some, 0):
+        ways.append(launch.lines)
     if not launch.no_boxes(some, 0):
+        ways.append(launch.boxes)
+    for way in ways:
         out = ct.empty(wanted.shape, "float32")
-        run = launch.boxes(some, ct.to_device(x), ct.to_device(w), out)
-        twice(run, out, wanted, f"boxes, {name}")
+        run = way(some, ct.to_device(x), ct.to_device(w), out)
+        twice(run, out, wanted, f"{way.__name__}, {name}")
     wanted = to_float(last(wanted))
     out = ct.empty(wanted.shape, "uint16")
     given = some, ct.to_device(last(x)), ct.to_device(last(w)), out
@@ -149,7 +155,7 @@ def race(kind, cases, ways):
 fp32 = race(
     "fp32",
     [SMALL, LARGE],
-    {"offsets": launch.offsets, "taps": launch.taps, "boxes": launch.boxes},
+    {"offsets": launch.offsets, "taps": launch.taps, "lines": launch.lines},
 )
 bf16 = race("bf16", [SMALL, LARGE], {"im2col by the TMA": launch.bf16})
 
@@ -160,7 +166,7 @@ if not ct.tool.running():
         {
             f"{NAMES[case]}, {kind}": one[case].goal(ours, "cuDNN", least)
             for kind, one, ours, least in (
-                ("fp32", fp32, "boxes", 1.0),
+                ("fp32", fp32, "lines", 1.0),
                 ("bf16", bf16, "im2col by the TMA", 0.95),
             )
             for case in (SMALL, LARGE)
