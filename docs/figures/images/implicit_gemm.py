@@ -169,3 +169,43 @@ def windows(
         f"张量映射知道这个方框：下角为 -{pad}，上角为 {pad} - {window - 1}。一次复制从某个窗口开始，依次取后面的 {pixels - 1} 个。kernel 给出窗口内的位置，这里是 {tap}；{pixels} 个像素里有 {zeros} 个在图像外，到达时是零。",
     )
     return figure(s, alt=alt, caption=caption)
+
+
+def shared_line(fours: int = 3, width: int = 8, first: int = 4) -> str:
+    """A line of the shared tile: places of results, one more on each side, a zero; and what each of three taps reads."""
+    cell, left, top = 40, 40, 40
+    count = fours * 4
+    s = Svg(left + (count + 3) * cell + 60, 190)
+    grid = Grid(s, left, top, cell, 34, gap=3, rx=3)
+    places = [first - 1 + i for i in range(count + 2)]
+    mine = 1  # the four of the thread that is shown
+    own = range(1 + 4 * mine, 5 + 4 * mine)
+    grid.row(
+        0,
+        [
+            ("c2" if i in own else "c1" if 0 < i <= count else "c0", place % width)
+            for i, place in enumerate(places)
+        ],
+    )
+    grid.box(0, count + 2.4, "c4", "0")
+    at_left = places[own[0]] % width == 0
+    at_right = places[own[-1]] % width == width - 1
+    for tap in range(3):
+        row = 1.5 + 0.9 * tap
+        reads = [own[0] + tap - 1 + i for i in range(4)]
+        for i in reads:
+            edge = (i < own[0] and at_left) or (i > own[-1] and at_right)
+            grid.box(row, count + 2.4 if edge else i, "c4" if edge else "c3", down=0.6)
+        grid.note(row - 0.2, count + 3.4, tr(f"tap {tap}", f"抽头 {tap}"))
+    s.text_from(left, 24, tr("a line of the tile: column of the image", "分块的一行：图像的列号"))
+    s.text(grid.center(0, count + 2.4)[0], 24, tr("zero", "零"))
+    edges = [one for one, so in ((0, at_left), (2, at_right)) if so]
+    alt = tr(
+        f"A line of {count + 2} words, the columns {places[0] % width} to {places[-1] % width} of an image of {width} columns, over the end of a row, and one word that is zero. Below, what a thread with four of them reads: for tap 1 its own four, for tap 0 one further to the left, for tap 2 one further to the right. For tap {' and '.join(map(str, edges))} one of these lies in another row, and the thread reads the zero.",
+        f"一行 {count + 2} 个字，是 {width} 列的图像的第 {places[0] % width} 列到第 {places[-1] % width} 列，跨过一行的末尾，另有一个字为零。下面是负责其中四个的线程所读的：抽头 1 读自己的四个，抽头 0 偏左一个，抽头 2 偏右一个。抽头 {'、'.join(map(str, edges))} 有一个字属于另一行，线程改读那个零。",
+    )
+    caption = tr(
+        f"The thread reads six words for twelve products. In an image of {width} columns its four begin a row: the word to the left is another row's, so tap 0 reads the zero.",
+        f"线程读六个字，够十二次乘法用。图像有 {width} 列，它的四个字在一行的开头：左边的字属于另一行，所以抽头 0 改读零。",
+    )
+    return figure(s, alt=alt, caption=caption)

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const float* b_tile = tiles_b;
   const int b_first = 4 + warp_column + lane_column<LANE_ROWS>() * 4;
   float a[2][TM], b[2][FOURS][6], sum[TN][TM] = {};
-  const auto read_b = [&](float(&to)[FOURS][6], int k) {
+  const auto read_b = [&](float (&to)[FOURS][6], int k) {
 #pragma unroll
     for (int g = 0; g < FOURS; ++g) {
       const float* const line = b_tile + k * OfB::PITCH;
