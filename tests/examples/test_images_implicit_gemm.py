@@ -6,7 +6,8 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col
 from cudatut.book.images.implicit_gemm.launch import BOXES, CONFIGS
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape, reference, table
+from cudatut.book.images.implicit_gemm.shapes import table
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape, reference
 
 SMALL_ONES = [shape for shape in RAGGED if shape.flops < 2e7]
 

@@ -8,7 +8,7 @@ from emulator import fault
 
 from cudatut.book.images.implicit_gemm import launch
 from cudatut.book.images.implicit_gemm.launch import Boxes, Tile
-from cudatut.book.images.implicit_gemm.shapes import Shape, reference
+from cudatut.book.images.shapes import Shape, reference
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 PADDED = Shape(2, 24, 6, 8, 20, (3, 3), pad=(1, 1))

@@ -9,7 +9,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col, launch
 from cudatut.book.images.implicit_gemm.launch import Boxes, Tile
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 SHAPES = [

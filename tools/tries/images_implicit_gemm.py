@@ -15,7 +15,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col, launch
 from cudatut.book.images.implicit_gemm.launch import Tile
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 START = time.perf_counter()
 WHAT = sys.argv[1] if len(sys.argv) > 1 else "all"

@@ -7,7 +7,7 @@
 // requires: sm_80
 #include <cuda_bf16.h>
 
-#include "images/implicit_gemm/numbers.cuh"
+#include "images/shape.cuh"
 
 extern "C" __global__ void any_bf16(const Shape s,
                                     const __nv_bfloat16* __restrict__ images,

@@ -20,9 +20,9 @@ from functools import partial
 
 from cudatut.book.images.implicit_gemm import launch
 from cudatut.book.images.implicit_gemm.launch import WIDE
-from cudatut.book.images.implicit_gemm.shapes import Shape
 from cudatut.book.images.scoreboard import shapes
 from cudatut.book.images.scoreboard.field import Field
+from cudatut.book.images.shapes import Shape
 from cudatut.book.rivals import cudnn_conv
 
 import cudatut as ct

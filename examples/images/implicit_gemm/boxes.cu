@@ -6,8 +6,8 @@
 //   convolution  the kernel
 //
 // requires: sm_90
-#include "images/implicit_gemm/numbers.cuh"
 #include "images/implicit_gemm/store.cuh"
+#include "images/shape.cuh"
 #include "ptx/tma.cuh"
 #include "published/final.cuh"
 

@@ -93,7 +93,7 @@ ct.facts(
 
 # %% rungs
 from cudatut.book.images.implicit_gemm import launch
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 case = Shape(
     images, channels, height, width, filters, (rows, columns), pad=(pad, pad)

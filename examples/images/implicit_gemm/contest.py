@@ -23,9 +23,9 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col, launch
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
 from cudatut.book.images.scoreboard import shapes
 from cudatut.book.images.scoreboard.field import Field
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cudnn_conv
 

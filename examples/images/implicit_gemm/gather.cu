@@ -8,7 +8,7 @@
 // requires: sm_80
 #include <cuda_bf16.h>
 
-#include "images/implicit_gemm/numbers.cuh"
+#include "images/shape.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/special.cuh"
 

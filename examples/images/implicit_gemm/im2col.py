@@ -12,7 +12,7 @@ import cudatut as ct
 from cudatut.gpu.device import installed_driver
 from cudatut.gpu.tensor_maps import BYTES, tensor_map
 
-from cudatut.book.images.implicit_gemm.shapes import Shape
+from cudatut.book.images.shapes import Shape
 
 BFLOAT16 = 9  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
 

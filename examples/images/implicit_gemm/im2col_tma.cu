@@ -6,7 +6,7 @@
 //   convolve      the kernel
 //
 // requires: sm_90a
-#include "images/implicit_gemm/numbers.cuh"
+#include "images/shape.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/special.cuh"
 #include "ptx/ticket.cuh"

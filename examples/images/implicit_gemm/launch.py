@@ -23,12 +23,8 @@ import numpy as np
 import cudatut as ct
 
 from cudatut.book.images.implicit_gemm import im2col
-from cudatut.book.images.implicit_gemm.shapes import (
-    MOST,
-    Shape,
-    table,
-    table_last,
-)
+from cudatut.book.images.implicit_gemm.shapes import table, table_last
+from cudatut.book.images.shapes import MOST, Shape
 from cudatut.book.published.sgemm import sgemm
 
 FOLDER = "images/implicit_gemm"

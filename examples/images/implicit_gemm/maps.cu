@@ -4,7 +4,7 @@
 //   implicit_maps  the kernel
 //
 // requires: sm_75
-#include "images/implicit_gemm/numbers.cuh"
+#include "images/shape.cuh"
 
 constexpr int EDGE = 16;
 

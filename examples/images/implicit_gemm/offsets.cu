@@ -5,8 +5,8 @@
 //   convolution  the kernel
 //
 // requires: sm_80
-#include "images/implicit_gemm/numbers.cuh"
 #include "images/implicit_gemm/store.cuh"
+#include "images/shape.cuh"
 #include "published/final.cuh"
 
 // --8<-- [start:pixels]
