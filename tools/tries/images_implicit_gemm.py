@@ -1,49 +1,58 @@
-"""Try-out of implicit GEMM: every kernel against the reference on ragged shapes, then each rung and variants beside cuDNN.
+"""Try-out of implicit GEMM: every kernel against the reference on ragged shapes, then tiles, boxes and parts beside cuDNN.
 
-Run from the root of a checkout on the GPU machine: python tools/tries/images_implicit_gemm.py [check|time]
-What each step should gain is said beside it; nothing here has been measured yet.
+Run from the root of a checkout on a GPU of compute capability 9.0: python tools/tries/images_implicit_gemm.py [check|fp32|bf16]
 """
 
+import random
 import sys
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from statistics import geometric_mean, median
 
 import numpy as np
 
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col, launch
-from cudatut.book.images.implicit_gemm.launch import Boxes, Tile
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, reference
+from cudatut.book.images.implicit_gemm.launch import Tile
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
-START, LIMIT_S = time.perf_counter(), 70
-WHAT = sys.argv[1] if len(sys.argv) > 1 else "both"
+START = time.perf_counter()
+WHAT = sys.argv[1] if len(sys.argv) > 1 else "all"
+BUDGET_S = {"check": 8, "fp32": 17, "bf16": 15}  # of each part, after compilation
 
-# fp32. Predicted for WIDE: 94 % of the FMA rate as the product has it, less 7 to 8 % for the table, the test and the address
-# of 16 copies of single words to 1,024 FMAs of a thread: about 52 TFLOP/s on both anchors (392 tiles for 396 places, and
-# 6,272 for 396: 99 % filled). `maps` computes divisions for each word and two loads for each FMA: about 3 TFLOP/s.
-TILES = {
+# What the run before has told: the TMA refuses a box whose innermost coordinate is no multiple of 16 bytes (illegal
+# instruction), so boxes are for windows of one column. `taps` is 5 to 6 % faster than `offsets` on the anchors (predicted 4).
+# All ragged shapes were right but for boxes.
+# Predicted now: `lines`, 89.5 % FFMAs in its loop against 84.1: 47 TFLOP/s on the small anchor, 51.7 on the large one.
+# bf16 stores whole lines: layers whose time goes into stores gain, MobileNet's expand from 206 us to 130, YOLO layer1 from
+# 224 to 190, ResNet's 1x1 5 %.
+OF_LINES = {
+    "s2": launch.OF_LINES,
+    "s3": launch.OF_LINES._replace(stages=3),
+    "k8 s4": launch.OF_LINES._replace(bk=8, stages=4),
+    "64x64": Tile(64, 64, 16, 8, 8, 2, 5),
+}
+OF_BOXES = {
     "64x128": launch.WIDE,
-    # 8 x 16 results a thread: half the copies for an FMA, +4 %; the small anchor has only 98 such tiles: much slower there.
-    "128x256, 8x16": Tile(128, 256, 16, 8, 16, 3, 1),
-    # Half as many barriers, but more registers for addresses.
-    "64x128, 32 deep": Tile(64, 128, 32, 8, 8, 2, 3),
-    # Filters of the whole small anchor in a tile: pixels are fetched once; 196 tiles for 132 SMs: 74 % filled.
-    "128x128, 256 threads": Tile(128, 128, 16, 8, 8, 3, 2),
-    # Small tiles, for small products.
-    "32x64": launch.FEW,
+    "64x128 b4": Tile(64, 128, 16, 8, 8, 3, 4),
     "64x64": Tile(64, 64, 16, 8, 8, 3, 6),
 }
-# bf16. Predicted: 2 x 64 x 256 as the persistent product, about 780 TFLOP/s on the large anchor (1,568 tiles: 11.9 rounds).
-# 3 x 64 x 128: 131 tiles for 132 SMs on the small anchor, one round of 18 steps, about 4 us and the start: 2x the others,
-# which need two rounds. With 64 filters a tile B is read twice as often: slower, for small products only.
-BOXES = {
-    "128x256, 4": Boxes(2, 256, 4),
-    "192x128, 5": Boxes(3, 128, 5),
-    "128x128, 6": Boxes(2, 128, 6),
-    "128x64, 8": Boxes(2, 64, 8),
-    "192x128, 3": Boxes(3, 128, 3),  # are five stages needed? -3 % predicted
-}
+TAPS = [one for one in launch.CONFIGS if one.bm * one.bn >= 2048 and one.bm <= 64]
+MORE = (
+    Shape(2, 64, 12, 20, 72, (3, 3), pad=(1, 1)),
+    Shape(3, 24, 9, 28, 20, (3, 3), (2, 1), (1, 1)),
+    Shape(2, 20, 28, 28, 136, (3, 3), pad=(1, 1)),
+    Shape(2, 40, 9, 4, 20, (5, 3), pad=(7, 1), dilation=(3, 1), groups=2),
+    Shape(2, 96, 8, 8, 48, (3, 3), pad=(1, 1), groups=2),
+    Shape(2, 256, 9, 9, 256, (3, 3), pad=(1, 1), groups=32),
+    Shape(2, 128, 9, 10, 128, (3, 3), (2, 2), (1, 1), groups=32),
+    Shape(1, 64, 7, 7, 64, (3, 3), pad=(1, 1), groups=64),
+    Shape(2, 3, 30, 31, 64, (7, 7), (2, 2), (3, 3)),
+    Shape(2, 3, 30, 31, 40, (3, 3), (2, 2)),
+    Shape(2, 512, 7, 7, 128, (3, 3), pad=(1, 1)),
+    Shape(3, 40, 6, 6, 144, (1, 1)),
+)
 
 
 def to_bf16(x):
@@ -60,6 +69,10 @@ def last(x):
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))
 
 
+def after():
+    return time.perf_counter() - START
+
+
 def data(shape, seed=0):
     rng = ct.rng(seed)
     images = rng.integers(-4, 5, (shape.images, shape.channels, shape.height, shape.width))
@@ -69,18 +82,30 @@ def data(shape, seed=0):
 
 def compile_all():
     """Everything at once, in threads: loaded later, by the thread with the context."""
-    ct.activate()  # for its compute capability
+    ct.activate()
+    arch = ct.device().arch
     folder = launch.FOLDER
-    jobs = [
-        (f"{folder}/offsets.cu", tile.name(bits), None)
-        for tile in TILES.values()
-        for bits in (True, False)
-    ]
-    jobs += [(f"{folder}/im2col_tma.cu", boxes.name, "sm_90a") for boxes in BOXES.values()]
-    jobs += [
-        (f"{folder}/maps.cu", "implicit_maps", None),
-        (f"{folder}/any_bf16.cu", "any_bf16", None),
-    ]
+    jobs = []
+    if WHAT != "bf16":
+        jobs += [(f"{folder}/offsets.cu", one.name(True), arch) for one in (*TAPS, launch.NARROW)]
+        jobs += [(f"{folder}/offsets.cu", launch.WIDE.name(False), arch)]
+        jobs += [(f"{folder}/taps.cu", one.name(w, True), arch) for one in TAPS for w in (1, 4)]
+        jobs += [(f"{folder}/lines.cu", one.name(), arch) for one in OF_LINES.values()]
+        jobs += [
+            (f"{folder}/boxes.cu", one.name(*patch), arch)
+            for one in OF_BOXES.values()
+            for patch in launch.STRIPS
+        ]
+        jobs += [(f"{folder}/taps.cu", "turned_weights", arch)]
+    if WHAT != "fp32":
+        jobs += [(f"{folder}/im2col_tma.cu", boxes.name, "sm_90a") for boxes in launch.BOXES]
+        jobs += [
+            (f"{folder}/gather.cu", f"gather<{bn},{bits}>", arch)
+            for bn in (32, 64)
+            for bits in ("true", "false")
+        ]
+        jobs += [(f"{folder}/any_bf16.cu", "any_bf16", arch)]
+        jobs += [(f"{folder}/gather.cu", "packed_weights", arch)]
 
     def one(job):
         source, name, arch = job
@@ -91,24 +116,27 @@ def compile_all():
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(one, jobs))
-    print(f"compiled {len(jobs)} after {time.perf_counter() - START:.0f} s", flush=True)
+    print(f"compiled {len(jobs)} after {after():.0f} s", flush=True)
 
 
 def tried(name, make, results, expected, read=lambda y: y):
-    """Runs one launcher on a poisoned output and compares exactly: whole numbers."""
+    """Runs one launcher twice on a poisoned output and compares exactly: whole numbers."""
     try:
-        ct.poison(results)
-        make()()
-        got = read(results.get())
-        wrong = np.flatnonzero(~(got == expected))
-        if len(wrong):
-            at = np.unravel_index(wrong[0], expected.shape)
-            print(
-                f"WRONG {name}: {len(wrong)} of {expected.size}, first at {tuple(map(int, at))}: {got[at]} for {expected[at]}"
-            )
-        return not len(wrong)
+        run = make()
+        for _ in range(2):  # the tickets are 0 again
+            ct.poison(results)
+            run()
+            got = read(results.get())
+            wrong = np.flatnonzero(~(got == expected))
+            if len(wrong):
+                at = np.unravel_index(wrong[0], expected.shape)
+                print(
+                    f"WRONG {name}: {len(wrong)} of {expected.size}, first at {tuple(map(int, at))}: {got[at]} for {expected[at]}"
+                )
+                return False
+        return True
     except Exception as error:
-        print(f"FAILED {name}: {type(error).__name__}: {str(error)[:300]}")
+        print(f"FAILED {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
         if "illegal" in str(error) or "launch failed" in str(error):
             traceback.print_exc()
             raise SystemExit("the context is lost") from None
@@ -116,120 +144,185 @@ def tried(name, make, results, expected, read=lambda y: y):
 
 
 def check():
-    right = total = 0
-    for shape in RAGGED:
+    right, total, begin, chance = 0, 0, after(), random.Random(1)
+
+    def some(jobs):
+        """The first two, and a few that are drawn: logic has been tested on a CPU."""
+        names = list(jobs)
+        drawn = chance.sample(names[2:], max(0, min(10, len(names) - 2)))
+        return {name: jobs[name] for name in names[:2] + drawn}
+
+    for shape in (*RAGGED, *MORE):
+        if after() > begin + BUDGET_S["check"]:
+            print("out of time before", tuple(shape))
+            break
         images, weights = data(shape)
         expected = reference(shape, images, weights)
         x, w = ct.to_device(images), ct.to_device(weights)
         y = ct.empty(expected.shape, "float32")
-        jobs = {"maps": lambda x=x, w=w, y=y, s=shape: launch.maps(s, x, w, y)}
-        for name, tile in TILES.items():
-            jobs[name] = lambda t=tile, x=x, w=w, y=y, s=shape: launch.offsets(s, x, w, y, t)
-        for name, make in jobs.items():
+        given = shape, x, w, y
+        jobs = {"fp32": lambda g=given: launch.fp32(*g)}
+        if not launch.no_boxes(shape, 0):
+            for name, tile in OF_BOXES.items():
+                for patch in launch.STRIPS:
+                    jobs[f"boxes {name} {patch}"] = lambda g=given, t=tile, p=patch: launch.boxes(
+                        *g, t, p
+                    )
+        if not launch.no_lines(shape, 0):
+            for name, tile in OF_LINES.items():
+                jobs[f"lines {name}"] = lambda g=given, t=tile: launch.lines(*g, t)
+        for name, make in some(jobs).items():
             right, total = right + tried(f"{name} {tuple(shape)}", make, y, expected), total + 1
         expected = from_bf16(to_bf16(last(expected)))
         x, w = ct.to_device(to_bf16(last(images))), ct.to_device(to_bf16(last(weights)))
         y = ct.empty(expected.shape, "uint16")
-        jobs = {"bf16": lambda x=x, w=w, y=y, s=shape: launch.bf16(s, x, w, y)}
+        given = shape, x, w, y
+        jobs = {
+            "bf16": lambda g=given: launch.bf16(*g),
+            "gather": lambda g=given: launch.gather(*g),
+        }
         if not im2col.refused(shape):
-            for name, boxes in BOXES.items():
-                jobs[name] = lambda b=boxes, x=x, w=w, y=y, s=shape: launch.bf16(s, x, w, y, b)
-        for name, make in jobs.items():
+            for boxes in launch.BOXES:
+                for parts in (1, 3):
+                    if launch.wider(shape, boxes.bk):
+                        jobs[f"{tuple(boxes)}, {parts}"] = lambda g=given, b=boxes, p=parts: (
+                            launch.bf16(*g, b, p)
+                        )
+        for name, make in some(jobs).items():
             right, total = (
-                right + tried(f"{name} {tuple(shape)}", make, y, expected, from_bf16),
+                right + tried(f"bf16 {name} {tuple(shape)}", make, y, expected, from_bf16),
                 total + 1,
             )
-    print(f"{right} of {total} right after {time.perf_counter() - START:.0f} s", flush=True)
+    print(f"{right} of {total} right after {after():.0f} s", flush=True)
 
 
-def rivals(shape, images, weights, dtype, channels_last):
-    """cuDNN through PyTorch, with benchmark=True and TF32 off; or None."""
-    import torch
-
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.benchmark_limit = 0  # all plans
-    order = torch.channels_last if channels_last else torch.contiguous_format
-    x, w = (
-        torch.from_numpy(one).cuda().to(dtype).to(memory_format=order) for one in (images, weights)
-    )
-
-    def run():
-        return torch.nn.functional.conv2d(
-            x, w, stride=shape.stride, padding=shape.pad, dilation=shape.dilation, groups=shape.groups
-        )  # fmt: skip
-
-    return run
-
-
-def timed():
-    import torch
-
-    for name, shape in (("small anchor", SMALL), ("large anchor", LARGE)):
-        rng = ct.rng(1)
-        images = rng.standard_normal(
-            (shape.images, shape.channels, shape.height, shape.width), "float32"
-        )
-        weights = rng.standard_normal(
-            (shape.filters, shape.channels // shape.groups, *shape.window), "float32"
-        )
-        for kind in ("bf16", "fp32"):
-            if time.perf_counter() - START > LIMIT_S - 12:
-                print("out of time before", name, kind)
-                return
-            runs = {}
-            if kind == "fp32":
-                x, w = ct.to_device(images), ct.to_device(weights)
-                y = ct.empty((shape.images, shape.filters, *shape.out), "float32")
-                makers = {"maps": lambda: launch.maps(shape, x, w, y)} if shape is SMALL else {}
-                makers |= {
-                    n: lambda t=t: launch.offsets(shape, x, w, y, t) for n, t in TILES.items()
-                }
-            else:
-                x, w = (ct.to_device(to_bf16(last(one))) for one in (images, weights))
-                y = ct.empty((shape.images, *shape.out, shape.filters), "uint16")
-                makers = {n: lambda b=b: launch.bf16(shape, x, w, y, b) for n, b in BOXES.items()}
-            try:
-                rival = rivals(
-                    shape,
-                    images,
-                    weights,
-                    torch.float32 if kind == "fp32" else torch.bfloat16,
-                    kind == "bf16",
-                )
-                expected = rival().float().contiguous().cpu().numpy()
-                runs["cuDNN"] = rival
-            except Exception as error:
-                print("FAILED cuDNN", name, kind, str(error)[:300])
-                expected = None
-            for label, make in makers.items():
-                try:
-                    run = make()
-                    run()
-                    if expected is not None:
-                        got = y.get() if kind == "fp32" else np.moveaxis(from_bf16(y.get()), -1, 1)
-                        off = float(np.abs(got - expected).max() / np.abs(expected).max())
-                        if not off < (1e-4 if kind == "fp32" else 1e-2):
-                            print(
-                                f"WRONG {label} on the {name}, {kind}: off by {off:.2e} of the largest"
-                            )
-                            continue
-                    runs[label] = run
-                except Exception as error:
-                    print("FAILED", label, name, kind, str(error)[:300])
-            ct.bench(
-                runs,
-                flops=shape.flops,
-                name=f"{name}, {kind}",
-                rounds=15 if kind == "fp32" else 40,
-                limit=False,
+def fp32_of(case, shape, x, w, y):
+    """Label to (launcher, cycles that the model predicts)."""
+    given = shape, x, w, y
+    found = {"ours": lambda: launch.fp32(*given), "offsets": lambda: launch.offsets(*given)}
+    found["offsets 64x128"] = lambda: launch.offsets(*given, launch.WIDE)
+    steps = shape.window[0] * shape.window[1] * ct.cdiv(shape.channels // shape.groups, launch.DEEP)
+    for tile in [*TAPS, launch.NARROW] if shape.groups > 1 else TAPS:
+        if tile.bm > 8 * shape.product[0]:
+            continue
+        words = launch.words_of(shape, 0)
+        every = range(1, min(16, ct.cdiv(steps, 2)) + 1)
+        best = min(every, key=lambda p: launch.cost(shape, tile, steps * 16, words, p))
+        for parts in sorted({1, best}):
+            found[f"taps {tile.bm}x{tile.bn},{tile.tm}x{tile.tn}/{parts}"] = (
+                lambda t=tile, p=parts: launch.taps(*given, t, p)
             )
-            print(f"after {time.perf_counter() - START:.0f} s", flush=True)
+    if not launch.no_boxes(shape, 0):
+        for name, tile in OF_BOXES.items():
+            found[f"boxes {name}"] = lambda t=tile: launch.boxes(*given, t)
+    if not launch.no_lines(shape, 0):
+        for name, tile in OF_LINES.items():
+            found[f"lines {name}"] = lambda t=tile: launch.lines(*given, t)
+    return found
+
+
+def bf16_of(case, shape, x, w, y):
+    given = shape, x, w, y
+    found = {"ours": lambda: launch.bf16(*given)}
+    if im2col.refused(shape):
+        return found
+    sms = ct.device().sm_count
+    for boxes in launch.BOXES:
+        together = launch.wider(shape, boxes.bk)
+        if not together or boxes.bn > 2 * together.product[0]:
+            continue
+        n, m, _ = together.product
+        tiles = ct.cdiv(m, boxes.pixels) * ct.cdiv(n, boxes.bn) * together.groups
+        for parts in (1, 2, 3, 4) if tiles < 1.5 * sms else (1,):
+            found[f"{boxes.pixels}x{boxes.bn}x{boxes.bk}/{parts}"] = lambda b=boxes, p=parts: (
+                launch.bf16(*given, b, p)
+            )
+    if shape.product[0] <= 64 or case.layer.network == "anchor":
+        found["gather"] = lambda: launch.gather(*given)
+    return found
+
+
+def timed(kind, cases):
+    """All tiles of all cases beside cuDNN: a line each."""
+    from cudatut.book.images.scoreboard.field import Field
+    from cudatut.gpu import rivals
+
+    begin, field, ratios = after(), Field(kind, cases), {}
+    for case in cases:
+        if after() > begin + BUDGET_S[kind]:
+            print("out of time before", kind, case.name)
+            break
+        x, w, y = field.arrays(case)
+        shape = Shape(*case.numbers)
+        from cudatut.book.rivals import cudnn_conv
+
+        layer = case.layer
+        runs = {
+            name: run
+            for name, run in cudnn_conv.contestants(
+                x, w, y, layer.stride, layer.pad, layer.dilation, layer.groups
+            ).items()
+            if run and name == "cuDNN"
+        }
+        told = ""
+        for label, make in (fp32_of if kind == "fp32" else bf16_of)(case, shape, x, w, y).items():
+            try:
+                run = make()
+                if label == "ours":
+                    ct.poison(y)
+                run()
+                if label == "ours":
+                    field.check(case)
+                    told = f"{getattr(run, 'tile', getattr(run, 'boxes', ''))} / {getattr(run, 'parts', '')}"
+                runs[label] = run
+            except Exception as error:
+                print("FAILED", label, case.name, kind, str(error)[:300])
+        times = ct.take_turns(runs, 5, random.Random(0))
+        us = {label: median(some) for label, some in times.items()}
+        base = us.get("cuDNN", 0)
+        best = min((v, k) for k, v in us.items() if k != "cuDNN")
+        ratios[case.name] = base / us["ours"] if base and "ours" in us else None, base / best[0]
+        print(
+            f"{kind} {case.name}: cuDNN {base:.1f} us, {case.flops / base / 1e6 if base else 0:.1f} TFLOP/s; ours"
+            f" {ratios[case.name][0] or 0:.3f}x, chosen {told}; best {base / best[0]:.3f}x {best[1]}"
+        )
+        print(
+            "   ",
+            ", ".join(f"{k} {v:.1f}" for k, v in sorted(us.items(), key=lambda x: x[1])),
+            flush=True,
+        )
+        if layer.network in ("anchor", "ConvNeXt-T") and "cuDNN" in runs:
+            print("    kernels of cuDNN:", rivals.name_kernels("cuDNN", runs["cuDNN"]), flush=True)
+    own = [a for a, _ in ratios.values() if a]
+    best = [b for _, b in ratios.values() if b]
+    if own:
+        print(
+            f"{kind}: geometric mean ours {geometric_mean(own):.3f}, best {geometric_mean(best):.3f} of {len(own)}"
+        )
+    print(f"{kind} after {after():.0f} s", flush=True)
+
+
+def cases_of(kind):
+    from cudatut.book.images.scoreboard import shapes
+
+    depthwise = {
+        case for case in shapes.DRAWN + shapes.VARIED if case.layer.groups == case.layer.channels
+    }
+    drawn = [case for case in shapes.DRAWN if case not in depthwise]
+    varied = [case for case in shapes.VARIED if case not in depthwise]
+    if kind == "fp32":
+        large = [case for case in drawn if case.flops > 2e11]
+        drawn = [case for case in drawn if case not in large] + large
+        return shapes.ANCHORS + drawn + varied[:1] + varied[2:] + shapes.CUDATUTORIAL[3:4]
+    return shapes.ANCHORS + drawn + varied + [shapes.CUDATUTORIAL[i] for i in (0, 3, 1, 5)]
 
 
 compile_all()
-if WHAT != "time":
+if WHAT in ("all", "check"):
     check()
-if WHAT != "check":
-    timed()
+for kind in ("fp32", "bf16"):
+    if WHAT in ("all", kind):
+        try:
+            timed(kind, cases_of(kind))
+        except Exception:
+            traceback.print_exc()
