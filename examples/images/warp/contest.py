@@ -22,6 +22,7 @@ from cudatut.book.rivals.torch_rival import rival
 
 import cudatut as ct
 
+warp.compile_ahead()
 side = 5760
 rounds = 25
 host = ct.rng(0).integers(0, 256, (side, side, 3), "uint8")
