@@ -102,6 +102,8 @@ def test_top_k_refuses():
         TopK(1, 1 << 20, 1000, BLOCKS=8)
     with pytest.raises(ValueError, match="a warp keeps 32"):
         TopK(1, 100, 33, "lanes")
+    with pytest.raises(ValueError, match="first step has 512 numbers: take THREADS=256"):
+        TopK(1, 1 << 20, 513, BLOCKS=1, THREADS=128)
     assert [power_of_two(k) for k in (1, 2, 3, 50, 64, 65)] == [1, 2, 4, 64, 64, 128]
 
 

@@ -81,6 +81,12 @@ class TopK:
             raise ValueError(f"top-k: k = {k} is too large for this plan")
         if way == "lanes" and k > 32:
             raise ValueError(f"top-k: k = {k}: a warp keeps 32")
+        first = 4 * self.plan["THREADS"]  # numbers of a block's first step
+        if way == "stream" and k > first:
+            raise ValueError(
+                f"top-k: k = {k}, but a block's first step has {first} numbers:"
+                f" take THREADS={self.size // 4}"
+            )
         if way == "stream" and blocks * rows >= 1 << 31:
             raise ValueError(f"top-k: {rows} rows are too many")
         lists = rows * blocks * self.size if way == "stream" else 1
