@@ -49,6 +49,23 @@ def test_values_that_go_after_their_keys_need_no_memory_of_their_own():
     assert Passes("uint32", True, plan).shared() == beside.shared()
 
 
+@pytest.mark.parametrize("nbytes", [227 << 10, 99 << 10, 64 << 10])
+def test_tiles_of_three_launches_fit_into_a_block(nbytes, monkeypatch):
+    compiles_nothing.stands_in(monkeypatch).shared_per_block_optin = nbytes
+    for dtype in TYPES:
+        for pairs in (False, True):
+            assert Passes(dtype, pairs).shared() + 1024 <= nbytes
+    assert Passes("uint64", True).tile == (3840 if nbytes == 64 << 10 else 4608)
+    assert Passes("uint64", True, {"ITEMS": 4}).tile == 1536  # as asked for
+
+
+def test_one_block_has_no_places_of_digits(monkeypatch):
+    compiles_nothing.stands_in(monkeypatch)
+    for pairs, size in ((False, 4), (True, 8)):
+        sort = OneTile("uint32", pairs)
+        assert sort.shared() == size * sort.tile + 4 * 256 * 8
+
+
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_passes_take_turns_and_end_in_out(dtype, pairs):
@@ -68,7 +85,7 @@ def test_passes_take_turns_and_end_in_out(dtype, pairs):
 
 @pytest.mark.parametrize(
     "nbytes, most",  # the last is just too little for 16 keys of a thread
-    [(227 << 10, 8192), (99 << 10, 8192), (64 << 10, 8192), (40 << 10, 4096), (26_112, 1024)],
+    [(227 << 10, 8192), (99 << 10, 8192), (64 << 10, 8192), (40 << 10, 4096), (25_088, 1024)],
 )
 def test_one_block_takes_what_its_memory_holds(nbytes, most, monkeypatch):
     gpu = compiles_nothing.stands_in(monkeypatch)

@@ -86,7 +86,7 @@ class _Sort:
     def defaults(self) -> dict:
         """Threads of a block and keys of a thread: as the registers allow."""
         if self.passes == 8:
-            return {"THREADS": 384, "ITEMS": 12 if self.pairs else 14}
+            return {"THREADS": 384, "ITEMS": 14}
         return {"THREADS": 256, "ITEMS": 24 if self.pairs else 32}
 
     @property
@@ -183,6 +183,15 @@ class Passes(_Sort):
     """
 
     staged = True
+
+    def defaults(self) -> dict:
+        """Tiles of 64-bit keys with values take 67 KB: fewer of these where a
+        block has no more than 64 KB, as on sm_75."""
+        own = super().defaults()
+        if self.pairs and self.passes == 8:
+            room = ct.device().shared_per_block_optin
+            own["ITEMS"] = 12 if room > 68 << 10 else 10
+        return own
 
     def allocate(self, n: int) -> None:
         super().allocate(n)
@@ -335,7 +344,7 @@ class OneTile(_Sort):
         """Keys of a thread, from few to many, as registers and shared memory
         allow."""
         size = self.key.itemsize + (4 if self.pairs else 0)
-        room = ct.device().shared_per_block_optin - 10 * 1024  # counters
+        room = ct.device().shared_per_block_optin - 9 * 1024  # counters
         each = (4, 16) if self.passes == 8 else (4, 16, 32)
         return tuple(i for i in each if THREADS_ALONE * i * size <= room)
 
@@ -345,6 +354,11 @@ class OneTile(_Sort):
 
     def allocate(self, n: int) -> None:
         """Nothing: no array lies between the passes."""
+
+    def shared(self, staged: bool = True, match: int | None = None) -> int:
+        """As of a block that moves a tile, without the 256 places of digits."""
+        places = DIGITS * np.dtype(self._count).itemsize
+        return super().shared(staged, match) - places
 
     def kernels(self):
         yield "one_tile", "sort_tile", self.with_defines()
@@ -366,6 +380,9 @@ class OneTile(_Sort):
 
 
 def fastest(n: int, dtype: str = "uint32", pairs: bool = False) -> _Sort:
-    """The sort for so many keys, as measured on the H200."""
+    """A sort for n keys: in one block where they fit, else in sweeps.
+
+    That each is fast there was measured on the H200, of keys alone.
+    """
     alone = OneTile(dtype, pairs)
     return alone if n <= alone.most else Sweep(dtype, pairs)
