@@ -8,7 +8,10 @@ import compiles_nothing
 import numpy as np
 import pytest
 
+import cudatut as ct
+from cudatut.book.primitives.sort import sort as sorts
 from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep, fastest
+from cudatut.book.primitives.topk import topk
 from cudatut.book.primitives.topk.topk import TopK, power_of_two
 
 
@@ -99,6 +102,27 @@ def test_one_block_takes_what_its_memory_holds(nbytes, most, monkeypatch):
                 assert n <= sort.tile and sort.shared() + 1024 <= nbytes  # and what it declares
             assert type(fastest(sort.most, dtype, pairs)) is OneTile
             assert type(fastest(sort.most + 1, dtype, pairs)) is Sweep
+
+
+def test_kernels_are_compiled_ahead_as_they_are_asked_for_later(monkeypatch):
+    compiles_nothing.stands_in(monkeypatch)
+    ahead = []
+    monkeypatch.setattr(ct, "compile_ahead", lambda instances: ahead.extend({*instances}))
+    passes = Passes("uint32", True)
+    sorts.compile_ahead([passes, Passes("uint32", True)])  # those of both are the same
+    assert {name for _, name, _ in ahead} == {"count_tiles", "scan_tiles", "scatter"}
+    assert len(ahead) == 3
+    later = passes.compiled("counting", "scatter", STAGED=1)
+    assert (later.source, later.name, later.defines) in ahead
+    ahead.clear()
+    topk.compile_ahead([("stream", {"BLOCKS": 2}), ("select", {})])
+    assert sorted((name, own["VEC"]) for _, name, own in ahead) == [
+        ("topk_select", 1),
+        ("topk_stream", 1),
+        ("topk_stream", 4),
+    ]
+    later = TopK(1, 100, 5, BLOCKS=2).compiled(4)
+    assert (later.source, later.name, later.defines) in ahead
 
 
 def test_only_the_first_pass_of_whole_numbers_may_take_any_order():

@@ -10,14 +10,14 @@ come last, and -0.0 equals 0.0.
 """
 
 import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.primitives import macros
 
 KINDS = {"u": 0, "i": 1, "f": 2}
 TYPES = tuple(
@@ -35,23 +35,13 @@ def kernel(file: str, name: str, defines: tuple) -> ct.Kernel:
     return ct.Kernel(f"primitives/sort/{file}.cu", name, dict(defines))
 
 
-def compile_ahead(sorts: list) -> None:
-    """Compiles the kernels of these sorts side by side, and loads none."""
-    if ct.tool.running() not in (None, "memcheck"):
-        return
-    ct.device()  # once, before threads ask
-    wanted = {
-        (f"primitives/sort/{file}.cu", name, tuple(defines.items()))
+def compile_ahead(sorts: Iterable[Any]) -> None:
+    """Compiles the kernels of these sorts side by side."""
+    macros.compile_ahead(
+        (f"primitives/sort/{file}.cu", name, defines)
         for sort in sorts
         for file, name, defines in sort.kernels()
-    }
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        compiled = [
-            pool.submit(ct.Kernel, path, name, dict(defines), load=False)
-            for path, name, defines in wanted
-        ]
-    for one in compiled:
-        one.result()
+    )
 
 
 @dataclass
