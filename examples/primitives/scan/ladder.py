@@ -17,10 +17,16 @@ from collections.abc import Callable
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.primitives.scan.scans import C_TYPES, FOLDER, Scan, new_state
+from cudatut.book.primitives.scan.scans import (
+    C_TYPES,
+    FOLDER,
+    HEADER,
+    Scan,
+    new_state,
+)
 from cudatut.book.rivals import cub, torch_rival
 
-HEADER, EACH = 16, 2  # words of a state: in front, and for each tile
+EACH = 2  # words of a state for each tile; HEADER lie in front
 
 
 class Sums:
