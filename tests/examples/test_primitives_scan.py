@@ -1,6 +1,8 @@
 """examples/primitives/scan without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses; the drawn tree."""
 
+import ast
 import sys
+from pathlib import Path
 
 import compiles_nothing
 import numpy as np
@@ -163,6 +165,18 @@ def test_the_drawn_tree_is_the_exclusive_scan(monkeypatch):
     values = (5, -2, 7, 1, 0, 3, 9, -4)
     _, down = scan.levels(values)
     assert down[-1] == scan.scanned(values)[1] == [0, *np.cumsum(values)[:-1].tolist()]
+
+
+def test_each_planted_fault_has_its_place_in_the_look_back():
+    gpu = Path(__file__).parents[1] / "gpu/test_primitives_scan.py"
+    (faults,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(gpu.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
+    )
+    text = (ct.paths.examples_dir() / "primitives/scan/look_back.cuh").read_text(encoding="utf-8")
+    for kind, right, wrong in faults.values():
+        assert kind in SHAPES and text.count(right) == 1 and wrong != right
 
 
 def test_kinds_and_shapes_are_of_the_same_scans():
