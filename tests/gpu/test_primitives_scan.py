@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.primitives.scan import reference
 from cudatut.book.primitives.scan.scans import SHAPES, Scan, Shape, fastest
 
 LENGTHS = (*ct.RAGGED, 255, 257, 4097, 65_537, 1_000_003)
@@ -49,20 +50,12 @@ def numbers(n, dtype, seed=0):
 
 
 def check(scan, values, exclusive=False, launches=2):
-    kind = values.dtype.kind
-    wide = np.cumsum(values, dtype="float64" if kind == "f" else "int64")
-    size = 0
-    if kind == "f":
-        size = 4 * float(np.finfo(values.dtype).eps) * float(np.abs(values).sum(dtype="float64"))
-    else:
-        wide = wide.astype(values.dtype)
-    if exclusive:
-        wide = np.concatenate([np.zeros(1, wide.dtype), wide[:-1]])
+    expected, far = reference.sums(values, exclusive), reference.most(values)
     x, out = ct.to_device(values), ct.empty(values.size, values.dtype)
     for _ in range(launches):
         ct.poison(out)
         scan(x, out)
-        ct.check(out, wide, rtol=0, atol=size)
+        ct.check(out, expected, rtol=0, atol=far)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
