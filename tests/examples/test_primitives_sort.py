@@ -133,7 +133,7 @@ def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
     assert not Sweep("uint32", plan={"FIRST_ANY": 0}).any_order(0)
 
 
-def test_top_k_refuses():
+def test_top_k_refuses(monkeypatch):
     for rows, n, k in ((0, 5, 1), (1, 5, 0), (1, 5, 6), (1, 1 << 31, 5)):
         with pytest.raises(ValueError, match="top-k"):
             TopK(rows, n, k, BLOCKS=1)
@@ -145,6 +145,10 @@ def test_top_k_refuses():
         TopK(1, 100, 33, "lanes")
     with pytest.raises(ValueError, match="first step has 512 numbers: take THREADS=256"):
         TopK(1, 1 << 20, 513, BLOCKS=1, THREADS=128)
+    compiles_nothing.stands_in(monkeypatch)
+    for k, plan in ((512, {"THREADS": 128}), (513, {"THREADS": 256}), (1024, {})):
+        assert TopK(1, 1 << 20, k, BLOCKS=1, **plan).k == k
+    assert TopK(1, 1 << 20, 513, "select", THREADS=128).k == 513  # reads rows again
     assert [power_of_two(k) for k in (1, 2, 3, 50, 64, 65)] == [1, 2, 4, 64, 64, 128]
 
 
