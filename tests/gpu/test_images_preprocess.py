@@ -23,7 +23,7 @@ PLANS = [
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
     ("dots", {"NEIGHBORS": 1}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
-    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1, "BLOCKS": 2}),
+    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "DOWN": 8, "ROWS": 1, "BLOCKS": 2}),
 ]
 
 

@@ -58,7 +58,9 @@ VARIANTS = {
     # those at their beginnings.
     "ten blocks of 128": Variant("dot products", 1.04),
     # A load of a warp touches half of the lines, a store has half the bytes.
-    "stores of pairs": Variant("ten blocks of 128", 1.03, plan={"NEIGHBORS": 2}),
+    "stores of pairs": Variant(
+        "ten blocks of 128", 1.03, plan={"NEIGHBORS": 2}
+    ),
     # The last blocks have nothing but border, and are short.
     "middle first": Variant("ten blocks of 128", 1.02, plan={"CENTER": 1}),
     # 48 warps where 40 were; each row loads the taps of its columns again.
@@ -76,7 +78,9 @@ VARIANTS = {
         "ten blocks of 128", 1.0, plan={"TURN": 1}
     ),
 }
-compile_ahead(SIDE, [one.plan for one in VARIANTS.values() if one.way == "dots"])
+compile_ahead(
+    SIDE, [one.plan for one in VARIANTS.values() if one.way == "dots"]
+)
 
 # %% check
 images = noise(shapes)

@@ -184,6 +184,7 @@ if not ct.tool.running():
         },
     )  # fmt: skip
 
+
 # %% taken
 def taken(plan):
     """What a plan has of those that the attempts name."""

@@ -36,6 +36,13 @@
 #define BLOCKS 10  // that a multiprocessor holds, at least
 #endif
 
+// A multiprocessor of sm_75 holds 1,024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int MOST_BLOCKS = 1024 / (ACROSS * DOWN);
+#else
+constexpr int MOST_BLOCKS = 1536 / (ACROSS * DOWN);
+#endif
+constexpr int HELD = BLOCKS < MOST_BLOCKS ? BLOCKS : MOST_BLOCKS;
 constexpr int WIDE = ACROSS * PIXELS, HIGH = DOWN * ROWS;  // of a tile
 static_assert(PIXELS % NEIGHBORS == 0, "a store has neighbors");
 static_assert(WIDE <= ACROSS * DOWN && HIGH <= ACROSS * DOWN, "a tap a thread");
@@ -198,7 +205,7 @@ __device__ __forceinline__ int tile_row() {
 // --8<-- [start:kernel]
 // pixels: at a multiple of 16 bytes, 12 bytes longer than its images, each of
 // which has fewer than 2^32 - 4 bytes.
-extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, BLOCKS)
+extern "C" __global__ void __launch_bounds__(ACROSS* DOWN, HELD)
     letterbox_dots(const unsigned char* __restrict__ pixels,
                    const Image* __restrict__ images, Scale scale, int height,
                    int width, __nv_bfloat16* __restrict__ out) {

@@ -10,16 +10,17 @@ kernel.
 
 import functools
 import itertools
+import os
 import random
 import statistics
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
 from cudatut.book.images.preprocess.reference import MEAN, STD, placed
-from cudatut.book.primitives import macros
 
 FOLDER = "images/preprocess"
 ACROSS, DOWN = 32, 8  # threads of a block, where a plan says nothing else
@@ -91,11 +92,16 @@ def kernel(way: str, defines: tuple) -> ct.Kernel:
 
 
 def compile_ahead(width: int, some: list[dict]) -> None:
-    """Compiles these plans side by side, for outputs of that width."""
-    macros.compile_ahead(
-        (f"{FOLDER}/dots.cu", "letterbox_dots", dict(sorted(plan.items())))
-        for plan in (plan_of(width, **one) for one in some)
-    )
+    """Compiles these plans of dots.cu side by side, for outputs of that width.
+    Under a tool nothing happens: what is launched is compiled then."""
+    if ct.tool.running():
+        return
+    ct.device()  # once, before threads ask
+    source, name = f"{FOLDER}/dots.cu", "letterbox_dots"
+    wanted = {tuple(sorted(plan_of(width, **one).items())) for one in some}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for defines in wanted:
+            pool.submit(ct.Kernel, source, name, dict(defines), load=False)
 
 
 def plan_of(width: int, way: str = "dots", **plan: Any) -> dict:
