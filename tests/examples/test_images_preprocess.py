@@ -89,6 +89,21 @@ def test_plans_differ_and_the_first_one_is_the_one_of_letterbox():
     assert all(f"#ifndef {name}\n" in macros for plan in plans for name in plan)
 
 
+def test_the_plan_of_least_time_is_taken_and_none_is_timed_under_a_tool(monkeypatch):
+    monkeypatch.setattr(preprocess, "letterbox", lambda batch, out, **plan: lambda: plan)
+    monkeypatch.setattr(preprocess, "compile_ahead", lambda width, some: None)
+    took = [[5.0, 4.0, 90.0]] * 18
+    took[7] = [3.0, 2.0, 100.0]  # by its median
+    monkeypatch.setattr(
+        ct, "take_turns", lambda runs, times, order: dict(zip(runs, took, strict=True))
+    )
+    out = np.empty((1, 3, 8, 8), "uint16")
+    plan, run = preprocess.tuned(None, out)
+    assert plan == run() == preprocess.plans()[7] == {**preprocess.TWELVE, "CENTER": 1}
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    assert preprocess.tuned(None, out)[0] == {}
+
+
 def test_neighbors_divide_the_width():
     widths = (640, 642, 641, 1)
     assert [preprocess.plan_of(w, "rows")["PIXELS"] for w in widths] == [4, 2, 1, 1]

@@ -199,7 +199,7 @@ def tuned(batch: Batch, out: Any, times: int = 15) -> tuple[dict, Callable]:
     compile_ahead(out.shape[3], tried)
     runs = {str(k): letterbox(batch, out, **p) for k, p in enumerate(tried)}
     for run in runs.values():
-        run()  # loads it
+        run()  # not counted
     found = ct.take_turns(runs, times, random.Random(0))
     best = min(found, key=lambda name: statistics.median(found[name]))
     return tried[int(best)], runs[best]
