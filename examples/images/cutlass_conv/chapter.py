@@ -315,12 +315,12 @@ if able:
 # %% padded
 pad_channels = ct.Kernel(
     """
-extern "C" __global__ void pad_channels(const unsigned short* in, uint4* out,
-                                        int pixels) {
+extern "C" __global__ void pad_channels(const unsigned short* in,
+                                        unsigned short* out, int pixels) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= pixels) return;
   const unsigned short* const at = in + 3LL * i;
-  out[i] = {at[0] | unsigned(at[1]) << 16, at[2], 0, 0};
+  ((uint4*)out)[i] = {at[0] | unsigned(at[1]) << 16, at[2], 0, 0};
 }
 """,
     "pad_channels",
