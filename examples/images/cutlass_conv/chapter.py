@@ -155,7 +155,9 @@ from cudatut.book.images.implicit_gemm.shapes import RAGGED
 
 most = 1_000_000_000  # products that NumPy may compute
 TAKEN = [
-    one for one in RAGGED if not im2col.refused(one) and one.flops // 2 <= most
+    one
+    for one in RAGGED
+    if one.groups == 1 and not im2col.refused(one) and one.flops // 2 <= most
 ]
 
 
