@@ -174,6 +174,8 @@ def test_three_launches_and_the_atomic_one():
     three(given["x"], given["out"], given["count"])
     grids = [k.launches[0][1]["grid"] for k in (three.counting, three.scanning, three.placing)]
     assert grids == [three.tiles, 1, three.tiles]
+    taken = [len(k.launches[0][0]) for k in (three.counting, three.scanning, three.placing)]
+    assert taken == [3, 2, 5]  # as many as the kernels in steps.cu and passes.cu have parameters
     one = Atomic(1000)
     one(Array(1000), Array(1000, address=2 * FAR), Array(1, "uint64", 3 * FAR))
     assert one.kernel.launches[0][1]["grid"] == 4

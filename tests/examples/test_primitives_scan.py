@@ -1,6 +1,8 @@
 """examples/primitives/scan without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses; the drawn tree."""
 
+import ast
 import sys
+from pathlib import Path
 
 import compiles_nothing
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from compiles_nothing import SMS, Kernel
 
 import cudatut as ct
-from cudatut.book.primitives.scan import scans
+from cudatut.book.primitives.scan import reference, scans
 from cudatut.book.primitives.scan.scans import SHAPES, Scan, Shape, fastest, words_of_state
 
 
@@ -163,6 +165,31 @@ def test_the_drawn_tree_is_the_exclusive_scan(monkeypatch):
     values = (5, -2, 7, 1, 0, 3, 9, -4)
     _, down = scan.levels(values)
     assert down[-1] == scan.scanned(values)[1] == [0, *np.cumsum(values)[:-1].tolist()]
+
+
+def test_each_planted_fault_has_its_place_in_the_look_back():
+    gpu = Path(__file__).parents[1] / "gpu/test_primitives_scan.py"
+    (faults,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(gpu.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
+    )
+    text = (ct.paths.examples_dir() / "primitives/scan/look_back.cuh").read_text(encoding="utf-8")
+    for kind, right, wrong in faults.values():
+        assert kind in SHAPES and text.count(right) == 1 and wrong != right
+
+
+def test_what_a_scan_is_compared_with():
+    values = np.array([2**30, 2**30, 5, -7], "int32")
+    assert reference.sums(values).tolist() == [2**30, -(2**31), 5 - 2**31, 2**31 - 2]
+    assert reference.sums(values, exclusive=True).tolist() == [0, 2**30, -(2**31), 5 - 2**31]
+    assert reference.sums(values).dtype == "int32" and reference.most(values) == 0
+    floats = np.array([1, -3], "float32")
+    assert reference.sums(floats).dtype == "float64"
+    assert reference.sums(floats, exclusive=True).tolist() == [0, 1]
+    assert reference.most(floats) == 4 * 2**-23 * 4
+    for exclusive in (False, True):
+        assert reference.sums(floats[:0], exclusive).size == 0
 
 
 def test_kinds_and_shapes_are_of_the_same_scans():

@@ -8,7 +8,10 @@ import compiles_nothing
 import numpy as np
 import pytest
 
+import cudatut as ct
+from cudatut.book.primitives.sort import sort as sorts
 from cudatut.book.primitives.sort.sort import TYPES, Direct, OneTile, Passes, Sweep, fastest
+from cudatut.book.primitives.topk import topk
 from cudatut.book.primitives.topk.topk import TopK, power_of_two
 
 
@@ -49,6 +52,23 @@ def test_values_that_go_after_their_keys_need_no_memory_of_their_own():
     assert Passes("uint32", True, plan).shared() == beside.shared()
 
 
+@pytest.mark.parametrize("nbytes", [227 << 10, 99 << 10, 64 << 10])
+def test_tiles_of_three_launches_fit_into_a_block(nbytes, monkeypatch):
+    compiles_nothing.stands_in(monkeypatch).shared_per_block_optin = nbytes
+    for dtype in TYPES:
+        for pairs in (False, True):
+            assert Passes(dtype, pairs).shared() + 1024 <= nbytes
+    assert Passes("uint64", True).tile == (3840 if nbytes == 64 << 10 else 4608)
+    assert Passes("uint64", True, {"ITEMS": 4}).tile == 1536  # as asked for
+
+
+def test_one_block_has_no_places_of_digits(monkeypatch):
+    compiles_nothing.stands_in(monkeypatch)
+    for pairs, size in ((False, 4), (True, 8)):
+        sort = OneTile("uint32", pairs)
+        assert sort.shared() == size * sort.tile + 4 * 256 * 8
+
+
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_passes_take_turns_and_end_in_out(dtype, pairs):
@@ -68,7 +88,7 @@ def test_passes_take_turns_and_end_in_out(dtype, pairs):
 
 @pytest.mark.parametrize(
     "nbytes, most",  # the last is just too little for 16 keys of a thread
-    [(227 << 10, 8192), (99 << 10, 8192), (64 << 10, 8192), (40 << 10, 4096), (26_112, 1024)],
+    [(227 << 10, 8192), (99 << 10, 8192), (64 << 10, 8192), (40 << 10, 4096), (25_088, 1024)],
 )
 def test_one_block_takes_what_its_memory_holds(nbytes, most, monkeypatch):
     gpu = compiles_nothing.stands_in(monkeypatch)
@@ -84,6 +104,27 @@ def test_one_block_takes_what_its_memory_holds(nbytes, most, monkeypatch):
             assert type(fastest(sort.most + 1, dtype, pairs)) is Sweep
 
 
+def test_kernels_are_compiled_ahead_as_they_are_asked_for_later(monkeypatch):
+    compiles_nothing.stands_in(monkeypatch)
+    ahead = []
+    monkeypatch.setattr(ct, "compile_ahead", lambda instances: ahead.extend({*instances}))
+    passes = Passes("uint32", True)
+    sorts.compile_ahead([passes, Passes("uint32", True)])  # those of both are the same
+    assert {name for _, name, _ in ahead} == {"count_tiles", "scan_tiles", "scatter"}
+    assert len(ahead) == 3
+    later = passes.compiled("counting", "scatter", STAGED=1)
+    assert (later.source, later.name, later.defines) in ahead
+    ahead.clear()
+    topk.compile_ahead([("stream", {"BLOCKS": 2}), ("select", {})])
+    assert sorted((name, own["VEC"]) for _, name, own in ahead) == [
+        ("topk_select", 1),
+        ("topk_stream", 1),
+        ("topk_stream", 4),
+    ]
+    later = TopK(1, 100, 5, BLOCKS=2).compiled(4)
+    assert (later.source, later.name, later.defines) in ahead
+
+
 def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
     assert Sweep("uint32").any_order(0) and Sweep("int64").any_order(0)
     assert not any(Sweep("uint32").any_order(step) for step in (1, 2, 3))
@@ -92,7 +133,7 @@ def test_only_the_first_pass_of_whole_numbers_may_take_any_order():
     assert not Sweep("uint32", plan={"FIRST_ANY": 0}).any_order(0)
 
 
-def test_top_k_refuses():
+def test_top_k_refuses(monkeypatch):
     for rows, n, k in ((0, 5, 1), (1, 5, 0), (1, 5, 6), (1, 1 << 31, 5)):
         with pytest.raises(ValueError, match="top-k"):
             TopK(rows, n, k, BLOCKS=1)
@@ -102,6 +143,12 @@ def test_top_k_refuses():
         TopK(1, 1 << 20, 1000, BLOCKS=8)
     with pytest.raises(ValueError, match="a warp keeps 32"):
         TopK(1, 100, 33, "lanes")
+    with pytest.raises(ValueError, match="first step has 512 numbers: take THREADS=256"):
+        TopK(1, 1 << 20, 513, BLOCKS=1, THREADS=128)
+    compiles_nothing.stands_in(monkeypatch)
+    for k, plan in ((512, {"THREADS": 128}), (513, {"THREADS": 256}), (1024, {})):
+        assert TopK(1, 1 << 20, k, BLOCKS=1, **plan).k == k
+    assert TopK(1, 1 << 20, 513, "select", THREADS=128).k == 513  # reads rows again
     assert [power_of_two(k) for k in (1, 2, 3, 50, 64, 65)] == [1, 2, 4, 64, 64, 128]
 
 

@@ -4,10 +4,42 @@ import numpy as np
 import pytest
 
 import cudatut as ct
+from cudatut.book.primitives.scan import reference
 from cudatut.book.primitives.scan.scans import SHAPES, Scan, Shape, fastest
 
 LENGTHS = (*ct.RAGGED, 255, 257, 4097, 65_537, 1_000_003)
 HOPPER = ("bulk", "ahead", "cluster")
+# Of look_back.cuh, each with the scan that shows it. None of them makes a tile wait for ever.
+FAULTS = {
+    "a sum before is added twice": (
+        "look_back",
+        "before = from(part, 0) + before;",
+        "before = from(part, 0) + from(found[0], 0) + before;",
+    ),
+    # Tile 0 tells that its prefix is there, and a while later what it is.
+    "a state goes before its sum": (
+        "look_back",
+        """  post(words + (long long)tile * WORDS<P>, sum,
+       tag(number, tile ? SUM : PREFIX));""",
+        """  if (tile == 0) {
+    post(words, P(), tag(number, PREFIX));
+    for (const long long from = clock64(); clock64() - from < 1000000;) {
+    }
+  }
+  post(words + (long long)tile * WORDS<P>, sum,
+       tag(number, tile ? SUM : PREFIX));""",
+    ),
+    "a tile's own sum counts as a prefix": (
+        "look_back",
+        "tag(number, tile ? SUM : PREFIX)",
+        "tag(number, PREFIX)",
+    ),
+    "what precedes a group is lost": (
+        "in_order",
+        "const P before = *prefix + in_group;",
+        "const P before = in_group;",
+    ),
+}
 
 
 def numbers(n, dtype, seed=0):
@@ -18,20 +50,12 @@ def numbers(n, dtype, seed=0):
 
 
 def check(scan, values, exclusive=False, launches=2):
-    kind = values.dtype.kind
-    wide = np.cumsum(values, dtype="float64" if kind == "f" else "int64")
-    size = 0
-    if kind == "f":
-        size = 4 * float(np.finfo(values.dtype).eps) * float(np.abs(values).sum(dtype="float64"))
-    else:
-        wide = wide.astype(values.dtype)
-    if exclusive:
-        wide = np.concatenate([np.zeros(1, wide.dtype), wide[:-1]])
+    expected, far = reference.sums(values, exclusive), reference.most(values)
     x, out = ct.to_device(values), ct.empty(values.size, values.dtype)
     for _ in range(launches):
         ct.poison(out)
         scan(x, out)
-        ct.check(out, wide, rtol=0, atol=size)
+        ct.check(out, expected, rtol=0, atol=far)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
@@ -113,6 +137,32 @@ def test_a_view_that_begins_between_vectors_is_refused_and_taken_by_single_eleme
         Scan("look_back", 100_000, "int32")(x[1:], out)
     Scan("look_back", 100_000, "int32", shape=Shape(width=4))(x[1:], out)
     ct.check(out, np.cumsum(values[1:], dtype="int64").astype("int32"), rtol=0)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_that_are_planted(fault, monkeypatch):
+    """A copy of the kernels passes; with one fault in the look-back it does not."""
+    folder, n = ct.paths.examples_dir() / "primitives/scan", 5_000_003  # more tiles than a group
+    kind, right, wrong = FAULTS[fault]
+    header = (folder / "look_back.cuh").read_text(encoding="utf-8").replace("#pragma once", "")
+    whole = (folder / "one_pass.cu").read_text(encoding="utf-8")
+    include = '#include "primitives/scan/look_back.cuh"'
+    assert header.count(right) == whole.count(include) == 1
+    values = numbers(n, "int32")
+
+    def scan_with(header):
+        text = whole.replace(include, header)
+
+        def planted(self, file, name):
+            return ct.Kernel(text, name, defines=self._defines)
+
+        monkeypatch.setattr(Scan, "_kernel", planted)
+        return Scan(kind, n, "int32")
+
+    check(scan_with(header), values)
+    broken = scan_with(header.replace(right, wrong))
+    with pytest.raises(ct.CheckError):
+        check(broken, values, launches=1)
 
 
 @pytest.mark.parametrize("n", [1, 1 << 19, 1 << 20, (1 << 21) + 1, (1 << 22) + 1, (1 << 25) + 1])

@@ -104,6 +104,13 @@ def test_plans(plan, pairs):
         expect(Sweep("float32", pairs, plan), numbers(n, "float32", few=True))
 
 
+@pytest.mark.parametrize("way", [Direct, Passes])
+def test_three_launches_for_pairs_of_64_bits(way):
+    for n in (33, 3841, 4609, 100_003):
+        expect(way("uint64", True), numbers(n, "uint64"))
+        expect(way("uint64", True, {"ITEMS": 10}), numbers(n, "uint64", few=True))  # as on sm_75
+
+
 def test_data_of_other_kinds():
     n = 200_003
     rising = np.arange(n, dtype="uint32")

@@ -77,6 +77,11 @@ def test_ways(way):
 def test_k_up_to_its_limit():
     expect(TopK(1, 50_001, 1024), data("few", 1, 50_001))
     expect(TopK(1, 300_001, 1000), data("random", 1, 300_001))
+    # All of the first step, and nothing after it: -inf comes in with no later one.
+    for slack in (0, 256):
+        run = TopK(1, 20_003, 512, BLOCKS=2, THREADS=128, SLACK=slack)
+        for kind in ("-inf", "random"):
+            expect(run, data(kind, 1, 20_003))
 
 
 def test_rows_of_a_wider_matrix():
@@ -120,6 +125,8 @@ def test_what_does_not_fit():
         TopK(1, 1 << 20, 1900)
     with pytest.raises(ValueError, match="keeps 32"):
         TopK(1, 100, 33, "lanes")
+    with pytest.raises(ValueError, match="take THREADS=256"):
+        TopK(1, 1 << 20, 513, BLOCKS=1, THREADS=128)
 
 
 def test_faults_that_are_planted(monkeypatch):

@@ -175,6 +175,15 @@ def test_best_of_rows(tmp_path, blocks):
     assert best_wrongly(made, 2, rows("random", 33), 33) is None
 
 
+def test_k_of_a_first_step_is_the_most(tmp_path):
+    """-inf comes in with the first step alone, of 256 numbers here: TopK refuses a larger k."""
+    plan = {**TOPK, "BLOCKS": 1, "ROOM": 512 + TOPK["SLACK"]}
+    made = program(tmp_path, "primitives/topk/topk.cu", "best.cpp", **plan)
+    nothing = np.full((2, 3011), -np.inf, "float32")
+    assert best_wrongly(made, 2, nothing, 256) is None
+    assert best_wrongly(made, 2, nothing, 257)
+
+
 @pytest.mark.parametrize(
     "old, new",
     [

@@ -12,6 +12,9 @@
 #ifndef PARTITION
 #define PARTITION 0  // 1: what does not stay goes to the end, last one first
 #endif
+#ifndef PACKED
+#define PACKED 1  // 0: counts by ballots, one for each element of a thread
+#endif
 #ifndef COUNTED_IN
 #define COUNTED_IN unsigned  // or long long, from 2^32 elements on
 #endif
@@ -67,9 +70,6 @@ __device__ __forceinline__ unsigned kept_bits(
 
 // before[k]: how many stay of what precedes vector k in this warp. Returns how
 // many stay in the warp.
-#ifndef PACKED
-#define PACKED 1  // 0: counts by ballots, one for each element of a thread
-#endif
 // --8<-- [start:ballots]
 __device__ __forceinline__ int count_by_ballots(unsigned bits,
                                                 int (&before)[VECTORS]) {

@@ -176,11 +176,10 @@ class ThreeLaunches:
         a = take.read("x", x, self.dtype, n, align=self.shape.width).address
         b = take.write("out", out, self.dtype, n).address
         c = take.write("count", count, "int64", (1,)).address
-        null, block = np.uint64(0), self.shape.block
-        how = {"block": block, "stream": stream}
-        self.counting(a, null, self.counts, self.n, grid=self.tiles, **how)
+        how = {"block": self.shape.block, "stream": stream}
+        self.counting(a, self.counts, self.n, grid=self.tiles, **how)
         self.scanning(self.counts, self.tiles, grid=1, **how)
-        self.placing(a, null, self.counts, b, c, self.n, grid=self.tiles, **how)
+        self.placing(a, self.counts, b, c, self.n, grid=self.tiles, **how)
 
 
 class Atomic:

@@ -6,6 +6,8 @@
 //   place_tiles      of scan/passes.cu; then they go to their places
 #include "primitives/compaction/compact.cuh"
 
+static_assert(!FLAGS, "what KEEP says stays, and flags are not looked at");
+
 __shared__ int of_warp[WARPS];
 
 // out: the elements of in[0 .. n) that stay, in any order; count[0] += how
@@ -29,14 +31,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // counts[t]: how many elements of tile t stay.
 // --8<-- [start:counts]
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    count_tiles(const T* __restrict__ in,
-                const unsigned char* __restrict__ flags,
-                int* __restrict__ counts, long long n) {
+    count_tiles(const T* __restrict__ in, int* __restrict__ counts,
+                long long n) {
   Vector v[VECTORS];
   int before[VECTORS], total;
   load_rows(in, blockIdx.x, n, v);
   const int size = size_of(blockIdx.x, n);
-  const int rows = count_rows(kept_bits(v, flags, size), before);
+  const int rows = count_rows(kept_bits(v, nullptr, size), before);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = rows;
   __syncthreads();
   before_warp(of_warp, total);
@@ -47,14 +48,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // places[t]: how many stay of what precedes tile t.
 // --8<-- [start:place]
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    place_tiles(const T* __restrict__ in,
-                const unsigned char* __restrict__ flags,
-                const int* __restrict__ places, T* __restrict__ out,
-                long long* __restrict__ count, long long n) {
+    place_tiles(const T* __restrict__ in, const int* __restrict__ places,
+                T* __restrict__ out, long long* __restrict__ count,
+                long long n) {
   Vector v[VECTORS];
   int before[VECTORS], total;
   load_rows(in, blockIdx.x, n, v);
-  const unsigned bits = kept_bits(v, flags, size_of(blockIdx.x, n));
+  const unsigned bits = kept_bits(v, nullptr, size_of(blockIdx.x, n));
   const int rows = count_rows(bits, before);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = rows;
   __syncthreads();

@@ -69,6 +69,7 @@ ct.table(
 # numbers and floats, inclusive and exclusive, three launches of each.
 
 # %% check
+from cudatut.book.primitives.scan.reference import most, sums
 from cudatut.book.primitives.scan.scans import Scan
 
 EVERYWHERE = ("tree", "warps", "passes", "look_back", "in_order", "at_once")
@@ -80,24 +81,6 @@ def numbers(m, dtype):
     if dtype.startswith("float"):
         return chance.standard_normal(m).astype(dtype)
     return chance.integers(-(1 << 30), 1 << 30, m).astype(dtype)
-
-
-def sums(values, exclusive=False):
-    """The exact sums: of floats as float64, of integers as they wrap around."""
-    wide = np.cumsum(
-        values, dtype="float64" if values.dtype.kind == "f" else "int64"
-    )
-    if exclusive:
-        wide = np.concatenate([[0], wide[:-1]])
-    return wide if values.dtype.kind == "f" else wide.astype(values.dtype)
-
-
-def most(values):
-    """How far a sum may be off: 4 units in the last place of a sum of all."""
-    if values.dtype.kind != "f":
-        return 0
-    unit = float(np.finfo(values.dtype).eps)
-    return 4 * unit * float(np.abs(values).sum(dtype="float64"))
 
 
 def check(kind, m, dtype, exclusive):

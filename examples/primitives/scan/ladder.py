@@ -17,10 +17,17 @@ from collections.abc import Callable
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.primitives.scan.scans import C_TYPES, FOLDER, Scan, new_state
+from cudatut.book.primitives.scan import reference
+from cudatut.book.primitives.scan.scans import (
+    C_TYPES,
+    FOLDER,
+    HEADER,
+    Scan,
+    new_state,
+)
 from cudatut.book.rivals import cub, torch_rival
 
-HEADER, EACH = 16, 2  # words of a state: in front, and for each tile
+EACH = 2  # words of a state for each tile; HEADER lie in front
 
 
 class Sums:
@@ -91,14 +98,7 @@ class Sums:
 
         Twice, since a kernel of one launch has to leave its state as it wants to find it.
         """
-        whole = self.dtype.kind == "i"
-        wanted = np.cumsum(self.host, dtype="int64" if whole else "float64")
-        size = 0.0
-        if whole:
-            wanted = wanted.astype(self.dtype)
-        else:  # 4 units in the last place of a sum of all
-            unit = float(np.finfo(self.dtype).eps)
-            size = 4 * unit * float(np.abs(self.host).sum(dtype="float64"))
+        wanted, size = reference.sums(self.host), reference.most(self.host)
         ct.require(rung.options.get("requires", "sm_75"))
         run = self.launcher(rung)
         for launch in ("first", "second"):

@@ -34,7 +34,7 @@ struct alignas(16) Vector {
 // (COLUMNS == 1) 16 bits, two digits in a word.
 __device__ __forceinline__ void count_key(unsigned* words, Key key) {
   const Key bits = ordered(key);
-  const unsigned lane = threadIdx.x % 32;
+  [[maybe_unused]] const unsigned lane = threadIdx.x % 32;
 #pragma unroll
   for (int pass = 0; pass < PASSES; ++pass) {
     const unsigned digit = (unsigned)(bits >> 8 * pass) & (DIGITS - 1);

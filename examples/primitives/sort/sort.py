@@ -10,14 +10,14 @@ come last, and -0.0 equals 0.0.
 """
 
 import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.primitives import macros
 
 KINDS = {"u": 0, "i": 1, "f": 2}
 TYPES = tuple(
@@ -35,23 +35,13 @@ def kernel(file: str, name: str, defines: tuple) -> ct.Kernel:
     return ct.Kernel(f"primitives/sort/{file}.cu", name, dict(defines))
 
 
-def compile_ahead(sorts: list) -> None:
-    """Compiles the kernels of these sorts side by side, and loads none."""
-    if ct.tool.running() not in (None, "memcheck"):
-        return
-    ct.device()  # once, before threads ask
-    wanted = {
-        (f"primitives/sort/{file}.cu", name, tuple(defines.items()))
+def compile_ahead(sorts: Iterable[Any]) -> None:
+    """Compiles the kernels of these sorts side by side."""
+    macros.compile_ahead(
+        (f"primitives/sort/{file}.cu", name, defines)
         for sort in sorts
         for file, name, defines in sort.kernels()
-    }
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        compiled = [
-            pool.submit(ct.Kernel, path, name, dict(defines), load=False)
-            for path, name, defines in wanted
-        ]
-    for one in compiled:
-        one.result()
+    )
 
 
 @dataclass
@@ -86,7 +76,7 @@ class _Sort:
     def defaults(self) -> dict:
         """Threads of a block and keys of a thread: as the registers allow."""
         if self.passes == 8:
-            return {"THREADS": 384, "ITEMS": 12 if self.pairs else 14}
+            return {"THREADS": 384, "ITEMS": 14}
         return {"THREADS": 256, "ITEMS": 24 if self.pairs else 32}
 
     @property
@@ -183,6 +173,15 @@ class Passes(_Sort):
     """
 
     staged = True
+
+    def defaults(self) -> dict:
+        """Tiles of 64-bit keys with values take 67 KB: fewer of these where a
+        block has no more than 64 KB, as on sm_75."""
+        own = super().defaults()
+        if self.pairs and self.passes == 8:
+            room = ct.device().shared_per_block_optin
+            own["ITEMS"] = 12 if room > 68 << 10 else 10
+        return own
 
     def allocate(self, n: int) -> None:
         super().allocate(n)
@@ -335,7 +334,7 @@ class OneTile(_Sort):
         """Keys of a thread, from few to many, as registers and shared memory
         allow."""
         size = self.key.itemsize + (4 if self.pairs else 0)
-        room = ct.device().shared_per_block_optin - 10 * 1024  # counters
+        room = ct.device().shared_per_block_optin - 9 * 1024  # counters
         each = (4, 16) if self.passes == 8 else (4, 16, 32)
         return tuple(i for i in each if THREADS_ALONE * i * size <= room)
 
@@ -345,6 +344,11 @@ class OneTile(_Sort):
 
     def allocate(self, n: int) -> None:
         """Nothing: no array lies between the passes."""
+
+    def shared(self, staged: bool = True, match: int | None = None) -> int:
+        """As of a block that moves a tile, without the 256 places of digits."""
+        places = DIGITS * np.dtype(self._count).itemsize
+        return super().shared(staged, match) - places
 
     def kernels(self):
         yield "one_tile", "sort_tile", self.with_defines()
@@ -366,6 +370,9 @@ class OneTile(_Sort):
 
 
 def fastest(n: int, dtype: str = "uint32", pairs: bool = False) -> _Sort:
-    """The sort for so many keys, as measured on the H200."""
+    """A sort for n keys: in one block where they fit, else in sweeps.
+
+    That each is fast there was measured on the H200, of keys alone.
+    """
     alone = OneTile(dtype, pairs)
     return alone if n <= alone.most else Sweep(dtype, pairs)

@@ -176,9 +176,10 @@ struct Best {
 };
 
 // --8<-- [start:stream]
-// BLOCKS blocks for a row. size: a power of two that is no less than k, and
-// size + SLACK <= ROOM, BLOCKS * size <= CAPACITY. lists: [rows][BLOCKS][size]
-// words, and tickets: [rows], zeros before the first launch.
+// BLOCKS blocks for a row. k <= STEP: the first step brings k words, so no -inf
+// has to come in later. size: a power of two that is no less than k, and size +
+// SLACK <= ROOM, BLOCKS * size <= CAPACITY. lists: [rows][BLOCKS][size] words,
+// and tickets: [rows], zeros before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS)
     topk_stream(const float* __restrict__ x, long long stride, int n, int k,
                 int size, float* __restrict__ values, int* __restrict__ indices,

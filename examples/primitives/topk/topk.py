@@ -9,13 +9,13 @@ arguments always give the same result.
 """
 
 import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.primitives import macros
 
 PATH = "primitives/topk/topk.cu"
 MOST_NUMBERS = 1 << 30  # of a row
@@ -33,24 +33,18 @@ def kernel(name: str, defines: tuple) -> ct.Kernel:
     return ct.Kernel(PATH, name, dict(defines))
 
 
-def compile_ahead(plans: list[tuple[str, dict]]) -> None:
-    """Compiles kernels side by side, and loads none: a way and a plan each, for
-    rows that begin at multiples of 16 bytes and for others."""
-    if ct.tool.running() not in (None, "memcheck"):
-        return
-    ct.device()  # once, before threads ask
-    wanted = {
-        (f"topk_{way}", tuple(sorted({**DEFAULTS, **plan, "VEC": vec}.items())))
+def compile_ahead(plans: Iterable[tuple[str, dict]]) -> None:
+    """Compiles kernels side by side: a way and a plan each, for rows that begin
+    at multiples of 16 bytes and for others."""
+    macros.compile_ahead(
+        (
+            PATH,
+            f"topk_{way}",
+            dict(sorted({**DEFAULTS, **plan, "VEC": vec}.items())),
+        )
         for way, plan in plans
         for vec in ((1, 4) if way == "stream" else (1,))
-    }
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        compiled = [
-            pool.submit(ct.Kernel, PATH, name, dict(defines), load=False)
-            for name, defines in wanted
-        ]
-    for one in compiled:
-        one.result()
+    )
 
 
 def power_of_two(k: int) -> int:
@@ -81,6 +75,12 @@ class TopK:
             raise ValueError(f"top-k: k = {k} is too large for this plan")
         if way == "lanes" and k > 32:
             raise ValueError(f"top-k: k = {k}: a warp keeps 32")
+        first = 4 * self.plan["THREADS"]  # numbers of a block's first step
+        if way == "stream" and k > first:
+            raise ValueError(
+                f"top-k: k = {k}, but a block's first step has {first} numbers:"
+                f" take THREADS={self.size // 4}"
+            )
         if way == "stream" and blocks * rows >= 1 << 31:
             raise ValueError(f"top-k: {rows} rows are too many")
         lists = rows * blocks * self.size if way == "stream" else 1
