@@ -5,9 +5,10 @@ import pytest
 
 import cudatut as ct
 from cudatut.book.images.implicit_gemm import im2col
-from cudatut.book.images.implicit_gemm.launch import BOXES, CONFIGS
+from cudatut.book.images.implicit_gemm.launch import BOXES, CONFIGS, FOLDER, OF_LINES
 from cudatut.book.images.implicit_gemm.shapes import table
 from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape, reference
+from cudatut.gpu import instances
 
 SMALL_ONES = [shape for shape in RAGGED if shape.flops < 2e7]
 
@@ -124,3 +125,14 @@ def test_shared_memory_fits():
     assert all(boxes.shared <= 227 * 1024 for boxes in BOXES)
     for tile in CONFIGS:
         assert tile.blocks * (tile.shared(4) + 1024) <= 228 * 1024
+
+
+def test_what_launchers_choose_is_declared():
+    folder = ct.paths.examples_dir() / FOLDER
+    declared = {
+        name: instances.declared((folder / f"{name}.cu").read_text(encoding="utf-8"))
+        for name in ("im2col_tma", "lines")
+    }
+    plain = {name: {one.replace(" ", "") for one in of} for name, of in declared.items()}
+    assert {boxes.name for boxes in BOXES} == plain["im2col_tma"]
+    assert OF_LINES.name() in plain["lines"]
