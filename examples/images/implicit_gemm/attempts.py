@@ -62,6 +62,7 @@ ANCHORS = {
     name: shapes.shrunk(case, most_pixels, most_images)
     for name, case in zip(("small anchor", "large anchor"), shapes.ANCHORS)
 }
+launch.compile_ahead("offsets.cu", "taps.cu", "lines.cu")
 field = Field("fp32", list(ANCHORS.values()))
 found = {}
 for name, case in ANCHORS.items():

@@ -97,6 +97,8 @@ MORE = [
     Shape(1, 3, 30, 31, 64, (7, 7), (2, 2), (3, 3)),
     Shape(1, 512, 7, 7, 64, (3, 3), pad=(1, 1)),
 ]
+FP32 = "offsets.cu", "taps.cu", "lines.cu", "boxes.cu"
+launch.compile_ahead(*FP32, "im2col_tma.cu", "gather.cu")
 ragged = 13
 for some in MORE + list(RAGGED[:ragged]):
     x, w = whole(some, 1)

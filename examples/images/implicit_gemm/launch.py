@@ -116,6 +116,19 @@ def kernel(source: str, name: str, arch: str | None = None) -> ct.Kernel:
     return ct.Kernel(f"{FOLDER}/{source}", name, arch=arch)
 
 
+def compile_ahead(*files: str) -> None:
+    """On all cores, the instances that these files declare."""
+    folder, wanted = ct.paths.examples_dir() / FOLDER, []
+    for file in files:
+        text = (folder / file).read_text(encoding="utf-8")
+        arch = "sm_90a" if "requires: sm_90a" in text else None
+        wanted += [
+            (f"{FOLDER}/{file}", name, None, (), arch)
+            for name in ct.instances.declared(text)
+        ]
+    ct.compile_ahead(wanted)
+
+
 def _taken(launcher, shape, images, weights, results, dtype, channels_last):
     shape.check(launcher)
     of_weights = shape.filters, shape.channels // shape.groups, *shape.window

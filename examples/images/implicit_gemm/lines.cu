@@ -251,3 +251,5 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // Instances that are compiled by the tests:
 // @instance convolution<64,128,16,8,8,2,3>
 // @instance convolution<64,128,16,8,8,3,3>
+// @instance convolution<64,128,8,8,8,4,3>
+// @instance convolution<64,64,16,8,8,2,5>
