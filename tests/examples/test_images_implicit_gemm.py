@@ -135,4 +135,4 @@ def test_what_launchers_choose_is_declared():
     }
     plain = {name: {one.replace(" ", "") for one in of} for name, of in declared.items()}
     assert {boxes.name for boxes in BOXES} == plain["im2col_tma"]
-    assert OF_LINES.name() in plain["lines"]
+    assert OF_LINES.name(4) in plain["lines"]

@@ -80,10 +80,11 @@ def test_tiles_and_parts(monkeypatch, shape, tile):
         Shape(3, 16, 1, 8, 8, (3, 3), pad=(2, 1)),
     ],
 )
-@pytest.mark.parametrize("stages", [2, 3])
-def test_lines(monkeypatch, shape, stages):
-    tile = launch.OF_LINES._replace(stages=stages)
-    assert wrong(monkeypatch, shape, launch.lines, tile) is None
+@pytest.mark.parametrize("changes", [(16, 2, 4), (16, 3, 16), (8, 4, 4), (16, 2, 8), (8, 4, 8)])
+def test_lines(monkeypatch, shape, changes):
+    bk, stages, deep = changes
+    tile = launch.OF_LINES._replace(bk=bk, stages=stages)
+    assert wrong(monkeypatch, shape, launch.lines, tile, deep) is None
 
 
 @pytest.mark.parametrize("shape", [POINTS, Shape(1, 32, 9, 12, 72, (3, 1), pad=(1, 0), groups=2)])
@@ -143,6 +144,7 @@ FAULTS = {
     "zeros never written": (launch.lines, (), PADDED, "OfB::ZERO + i % 4] = 0.0f;", "OfB::ZERO + i % 4] = 1.0f;"),
     "the side of another line": (launch.lines, (), PADDED._replace(width=136), "threadIdx.x % 2 ? left + EXTENT : left - 4", "left - 4"),
     "two taps exchanged": (launch.lines, (), PADDED, "from[j / 4][TAP + j % 4]", "from[j / 4][2 - TAP + j % 4]"),
+    "a pass too few": (launch.lines, (), PADDED._replace(channels=32), "pass < steps * (BK / DEEP)", "pass < steps * (BK / DEEP) - 1"),
     "weights of the next row": (launch.lines, (), PADDED, "block = 0, a_copy.from += 2ll * deep * pitch;", "block = 0;"),
     "a box behind the image": (launch.boxes, (launch.WIDE, (8, 8)), Shape(2, 24, 6, 12, 20, (3, 1), pad=(1, 0)), "right >= s.out_width", "right > s.out_width"),
     "a slot too early": (launch.boxes, (launch.WIDE, (1, 16)), POINTS, "slot > 0 ? slot - 1 : STAGES - 1", "slot"),

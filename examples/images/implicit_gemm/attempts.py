@@ -39,8 +39,9 @@ class Variant:
     predicted: float | None = None  # times as fast as that one
 
 
-def lines(**changes):
-    return partial(launch.lines, tile=launch.OF_LINES._replace(**changes))
+def lines(deep, bk=16, stages=2):
+    tile = launch.OF_LINES._replace(bk=bk, stages=stages)
+    return partial(launch.lines, tile=tile, deep=deep)
 
 
 VARIANTS = {
@@ -48,13 +49,17 @@ VARIANTS = {
     # Weights in copies of 16 bytes, no table: 3 % fewer instructions.
     "taps": Variant(partial(launch.taps, tile=WIDE), "offsets", 1.04),
     # A third of the copies of B, each of 16 bytes: 6 % fewer instructions.
-    "lines": Variant(lines(), "taps", 1.06),
-    # Copies have more time.
-    "three stages": Variant(lines(stages=3), "lines", 1.01),
-    # Shorter steps, more of them under way, twice as many barriers.
-    "8 deep, four stages": Variant(lines(bk=8, stages=4), "lines", 0.98),
-    # Blocks of two warps: more of them for each SM, at different places.
-    "64 x 64": Variant(lines(bn=64, blocks=5), "lines", 0.98),
+    "lines, 16 channels in line": Variant(lines(16), "taps", 1.06),
+    # Twice as many barriers.
+    "steps of 8 channels": Variant(
+        lines(8, 8, 4), "lines, 16 channels in line", 0.98
+    ),
+    # Half the instructions in the loop, as in the row before.
+    "8 channels in line": Variant(lines(8), "lines, 16 channels in line", 1.33),
+    # A quarter of them: fewer than in `taps`.
+    "lines, 4 channels in line": Variant(
+        lines(4), "lines, 16 channels in line", 1.38
+    ),
 }
 
 # %% check

@@ -317,19 +317,24 @@ def no_lines(shape: Shape, address: int) -> str | None:
 
 
 def lines(
-    shape: Shape, images, weights, results, tile: Tile = OF_LINES
+    shape: Shape,
+    images,
+    weights,
+    results,
+    tile: Tile = OF_LINES,
+    deep: int = 4,
 ) -> Callable[[], None]:
-    """One copy of B for three taps."""
+    """One copy of B for three taps; deep: channels of a pass of its loop."""
     x, w, y = _taken("lines", shape, images, weights, results, "float32", False)
     if why := no_lines(shape, int(x.address)):
         raise ValueError(f"lines: {why}: {shape}")
     m, n, _ = shape.product
     turn, to, pitch = turned(shape, w.address, tile.bk)
-    deep = ct.cdiv(shape.channels // shape.groups, tile.bk) * tile.bk
-    function = kernel("lines.cu", tile.name())
+    channels = ct.cdiv(shape.channels // shape.groups, tile.bk) * tile.bk
+    function = kernel("lines.cu", tile.name(deep))
     tiles = ct.cdiv(m, tile.bm) * ct.cdiv(n, tile.bn)
     grid = _grid("lines", tiles, shape.groups)
-    given = shape.struct(), x.address, to, y.address, pitch, deep
+    given = shape.struct(), x.address, to, y.address, pitch, channels
     stage = tile.bk * (3 * tile.bm + tile.bn + 12)
     shared = max(4 * tile.stages * stage, tile.shared())
 

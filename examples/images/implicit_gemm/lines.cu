@@ -110,9 +110,12 @@ __device__ __forceinline__ void columns_of(float (&to)[TN],
 // and no dilation to the right; the width is a multiple of four. results is
 // [images][groups * filters][out_height][width].
 //
+// A pass of the main loop has DEEP channels, an even number that divides BK.
+//
 // Grid: x the tiles, those of the same pixels side by side; y the groups.
 // --8<-- [start:kernel]
-template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS>
+template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
+          int DEEP>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     convolution(const Shape s, const float* __restrict__ images,
                 const float* __restrict__ turned, float* __restrict__ results,
@@ -199,26 +202,31 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   read<TM, LANE_ROWS * 4>(a[0], a_from);
   read_b(b[0], 0);
   int slot = 0, free_slot = STAGES - 1;
+  // --8<-- [start:loop]
 #pragma unroll 1
-  for (int step = 0; step < steps; ++step) {
-    const bool more = step + STAGES - 1 < steps;
+  for (int pass = 0; pass < steps * (BK / DEEP); ++pass) {
+    const int part = pass % (BK / DEEP);  // of a step
+    const bool more = pass / (BK / DEEP) + STAGES - 1 < steps;
 #pragma unroll
-    for (int unit = 0; unit < 3 * BK; ++unit) {
-      const int k = unit / 3, tap = unit % 3, next = (unit + 1) % (3 * BK);
-      if (unit == 4) copy_a(free_slot, more);
-      if (unit == 3 * BK / 2) {
+    for (int unit = 0; unit < 3 * DEEP; ++unit) {
+      const int k = unit / 3, tap = unit % 3, next = (unit + 1) % (3 * DEEP);
+      if (unit == 2 && part == 0) copy_a(free_slot, more);
+      if (unit == 3 * DEEP / 2 && part == BK / DEEP / 2) {
         b_copy.copy(s, free_slot, more);
         commit();
         free_slot = slot;
       }
-      if (unit == 3 * BK - 4) advance_a(), b_copy.advance(s);
-      if (unit == 3 * BK - 1) {
-        wait_for_all_but<STAGES - 2>();
-        __syncthreads();
-        slot = slot + 1 < STAGES ? slot + 1 : 0;
-        a_from = tiles_a + slot * (3 * OfA::TILE) + warp_row +
-                 lane_row<LANE_ROWS>() * 4;
-        b_tile = tiles_b + slot * OfB::TILE;
+      if (unit == 3 * DEEP - 1) {
+        a_from += DEEP * OfA::PITCH, b_tile += DEEP * OfB::PITCH;
+        if (part == BK / DEEP - 1) {
+          advance_a(), b_copy.advance(s);
+          wait_for_all_but<STAGES - 2>();
+          __syncthreads();
+          slot = slot + 1 < STAGES ? slot + 1 : 0;
+          a_from = tiles_a + slot * (3 * OfA::TILE) + warp_row +
+                   lane_row<LANE_ROWS>() * 4;
+          b_tile = tiles_b + slot * OfB::TILE;
+        }
       }
       read<TM, LANE_ROWS * 4>(a[(unit + 1) % 2], a_from + next % 3 * OfA::TILE +
                                                      next / 3 * OfA::PITCH);
@@ -230,6 +238,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       multiply(sum, a[unit % 2], columns);
     }
   }
+  // --8<-- [end:loop]
 
   const int plane = s.out_height * s.out_width;
   const auto at = [&](int column) -> float* {
@@ -249,7 +258,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // --8<-- [end:kernel]
 
 // Instances that are compiled by the tests:
-// @instance convolution<64,128,16,8,8,2,3>
-// @instance convolution<64,128,16,8,8,3,3>
-// @instance convolution<64,128,8,8,8,4,3>
-// @instance convolution<64,64,16,8,8,2,5>
+// @instance convolution<64,128,16,8,8,2,3,4>
+// @instance convolution<64,128,16,8,8,2,3,8>
+// @instance convolution<64,128,16,8,8,2,3,16>
+// @instance convolution<64,128,8,8,8,4,3,8>
+// @instance convolution<64,128,8,8,8,4,3,4>
