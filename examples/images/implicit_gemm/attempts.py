@@ -69,7 +69,7 @@ ANCHORS = {
 }
 launch.compile_ahead("offsets.cu", "taps.cu", "lines.cu")
 field = Field("fp32", list(ANCHORS.values()))
-found = {}
+found, code = {}, {}
 for name, case in ANCHORS.items():
     arrays = field.arrays(case)
     runs = {}
@@ -78,6 +78,7 @@ for name, case in ANCHORS.items():
         runs[label] = one.way(Shape(*case.numbers), *arrays)
         runs[label]()
         field.check(case, label)
+        code[label] = len(runs[label].kernel.machine_code()) / 1024
     if not ct.tool.running():
         layer = case.layer
         runs |= cudnn_conv.contestants(*arrays, layer.stride, layer.pad)
@@ -107,7 +108,11 @@ for k, (label, one) in enumerate(VARIANTS.items()):
     if ct.tool.running():
         break
     before = one.of or label
-    rows[label] = {"changes": one.of or None, "predicted": one.predicted}
+    rows[label] = {
+        "changes": one.of or None,
+        "code of the kernel": code[label],
+        "predicted": one.predicted,
+    }
     for name in ANCHORS:
         rows[label][f"measured, {name}"] = (
             found[name].ratio(label, before).median
@@ -125,6 +130,7 @@ if rows:
         rows,
         corner="variant",
         units={
+            "code of the kernel": "KB",
             "predicted": "×",
             **{f"measured, {name}": "×" for name in ANCHORS},
             "schedulers issue": "%",

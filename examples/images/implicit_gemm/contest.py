@@ -161,6 +161,24 @@ fp32 = race(
 )
 bf16 = race("bf16", [SMALL, LARGE], {"im2col by the TMA": launch.bf16})
 
+# %% kernels
+# What cuDNN does, by the names of its kernels.
+if not ct.tool.running():
+    ct.facts(
+        "kernels of cuDNN",
+        {
+            f"{NAMES[case]}, {kind}": ", ".join(
+                dict.fromkeys(
+                    name.split("<")[0].split("_tilesize")[0]
+                    for name in found[case]["cuDNN"].kernels or ["unknown"]
+                )
+            )
+            for kind, found in (("fp32", fp32), ("bf16", bf16))
+            for case in (SMALL, LARGE)
+            if any(row.name == "cuDNN" for row in found[case].rows)
+        },
+    )
+
 # %% goals
 if not ct.tool.running():
     ct.goals(

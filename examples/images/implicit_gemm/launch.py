@@ -196,6 +196,7 @@ def offsets(
             )
 
         run.operands, run.tile, run.parts = (x, w, y), tile, 1
+        run.kernel = function
         return run
 
     run = launched_by(function)
@@ -303,6 +304,7 @@ def taps(
         function(*given, grid=grid, block=tile.threads, shared=tile.shared())
 
     run.operands, run.tile, run.parts = (x, w, y), tile, parts
+    run.kernel = function
     return run
 
 
@@ -343,6 +345,7 @@ def lines(
         function(*given, grid=grid, block=tile.threads, shared=shared)
 
     run.operands, run.tile, run.parts = (x, w, y), tile, 1
+    run.kernel = function
     return run
 
 
