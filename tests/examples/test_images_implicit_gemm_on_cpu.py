@@ -115,8 +115,8 @@ def test_bf16(monkeypatch, shape, boxes):
             with pytest.raises(ValueError, match="groups"):
                 launch.bf16(shape, *map(array, [np.zeros(1)] * 3), boxes)
         return
-    for parts in (1, 3):
-        assert wrong(monkeypatch, shape, launch.bf16, boxes, parts, seed=parts) is None
+    for shared in (False, True):
+        assert wrong(monkeypatch, shape, launch.bf16, boxes, shared) is None
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,17 @@ FAULTS = {
     "no wait for boxes": (launch.boxes, (launch.WIDE, (1, 16)), POINTS, "if (step + 1 < steps) wait(&full[slot], parity);", ""),
 }  # fmt: skip
 OF_WINDOWS = Shape(1, 72, 5, 5, 72, (3, 2), (2, 1), (2, 1), (1, 2))
+SHARED = Shape(1, 72, 17, 17, 40, (3, 3), pad=(1, 1))  # two of five tiles are shared by three blocks
 FAULTS |= {
-    "offsets exchanged": (launch.bf16, (SMALL_BOXES, 1), OF_WINDOWS, '"h"((unsigned short)right),\n      "h"((unsigned short)down)', '"h"((unsigned short)down),\n      "h"((unsigned short)right)'),
-    "a window of the next row": (launch.bf16, (SMALL_BOXES, 1), OF_WINDOWS, "x = place % s.out_width * s.stride_x - s.pad_x;", "x = place % s.out_width * s.stride_x;"),
-    "channels of a group": (launch.bf16, (SMALL_BOXES, 1), Shape(1, 128, 4, 4, 128, (1, 1), groups=2), "group * s.channels + channel", "channel"),
-    "too soon empty": (launch.bf16, (SMALL_BOXES, 1), OF_WINDOWS, "wait_for_products<1>();", ""),
-    "a ticket for all": (launch.bf16, (Boxes(2, 64, 3), 3), OF_WINDOWS, "tickets + mine, parts", "tickets, parts"),
+    "offsets exchanged": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, '"h"((unsigned short)right),\n      "h"((unsigned short)down)', '"h"((unsigned short)down),\n      "h"((unsigned short)right)'),
+    "a window of the next row": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, "x = place % s.out_width * s.stride_x - s.pad_x;", "x = place % s.out_width * s.stride_x;"),
+    "channels of a group": (launch.bf16, (SMALL_BOXES, False), Shape(1, 128, 4, 4, 128, (1, 1), groups=2), "group * s.channels + channel", "channel"),
+    "too soon empty": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, "wait_for_products<1>();", ""),
+    "a ticket for all": (launch.bf16, (Boxes(2, 64, 3), True), OF_WINDOWS, "tickets + (tile - whole) * CONSUMERS + consumer, count", "tickets, count"),
+    "the other part": (launch.bf16, (SMALL_BOXES, True), SHARED, "/ all != tile - whole", "/ all == tile - whole"),
+    "a share too short": (launch.bf16, (SMALL_BOXES, True), SHARED, "at = blockIdx.x * share;", "at = blockIdx.x * share + 1;"),
+    "taps of a part": (launch.bf16, (SMALL_BOXES, True), SHARED, "r = piece.start % window / s.columns", "r = 0"),
+    "lines exchanged": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, "(lane % 8 ^ line % 8) * 16", "lane % 8 * 16"),
     "a tap of the table": (launch.gather, (), WINDOWS_OF_49, "which & 0xffff", "which & 0xfffe"),
 }  # fmt: skip
 

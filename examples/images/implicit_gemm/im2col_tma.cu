@@ -3,6 +3,7 @@
 //   copy_pixels   starts to copy a box of pixels, each moved by an offset
 //   copy_box      a box of an array of three axes
 //   Shared        what lies in shared memory
+//   Pieces        what a block computes, tile after tile
 //   convolve      the kernel
 //
 // requires: sm_90a
@@ -69,6 +70,48 @@ __device__ __forceinline__ Descriptor factor(const unsigned char* at) {
   return found;
 }
 
+// --8<-- [start:pieces]
+// What a block computes. The first `whole` tiles go round among the blocks.
+// Those that are left would not be one for each block: their steps, `all` of
+// each, are laid one behind the other, and each block has `share` of them, no
+// more than a tile has. So a block has parts of at most two such tiles.
+struct Pieces {
+  const int all, share, whole;
+  int tile, at, left;  // left: steps of the block's share
+  int start, steps;
+
+  __device__ __forceinline__ Pieces(int all, int share, int whole, int tiles)
+      : all(all), share(share), whole(whole) {
+    tile = blockIdx.x - gridDim.x;
+    at = blockIdx.x * share;
+    left = min(share, (tiles - whole) * all - at);
+  }
+
+  __device__ __forceinline__ bool next() {
+    start = 0, steps = all;
+    if (tile < whole && (tile += gridDim.x) < whole) return true;
+    if (left <= 0) return false;
+    tile = whole + at / all, start = at % all;
+    steps = min(all - start, left);
+    at += steps, left -= steps;
+    return true;
+  }
+
+  // Blocks that share this tile: the first one, and how many.
+  __device__ __forceinline__ int first() const {
+    return (tile - whole) * all / share;
+  }
+  __device__ __forceinline__ int count() const {
+    return ((tile - whole + 1) * all - 1) / share - first() + 1;
+  }
+
+  // Whether this is the first or the second part of such a block.
+  __device__ __forceinline__ int number_of(int block) const {
+    return block * share / all != tile - whole;
+  }
+};
+// --8<-- [end:pieces]
+
 // Registers of a thread that copies, and of one that computes.
 template <int CONSUMERS>
 constexpr int TO_COPY = CONSUMERS == 3 ? 32 : 40;
@@ -87,17 +130,17 @@ constexpr int TO_COMPUTE = CONSUMERS == 3   ? 160
 // weights a map with boxes of BN x 1 x BK. With several groups the channels of
 // a group are a multiple of BK.
 //
-// The depth of a tile is cut into `parts` parts of per_part steps, the last one
-// has the rest. partials: CONSUMERS * 64 * BN words for each part of each tile;
-// tickets: a 0 for each consumer of each tile. Grid: as many blocks as there
-// are SMs, or parts of tiles if these are fewer. Dynamic shared memory: Shared.
+// whole, share: as in Pieces. partials: CONSUMERS * 64 * BN words for each of
+// two parts of each block; tickets: a 0 for each consumer of each shared tile.
+// Grid: as many blocks as there are SMs, or fewer. Dynamic shared memory:
+// Shared.
 // --8<-- [start:kernel]
 template <int CONSUMERS, int BN, int STAGES, int BK>
 __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
     convolve(const __grid_constant__ CUtensorMap images,
              const __grid_constant__ CUtensorMap weights,
-             __nv_bfloat16* __restrict__ results, const Shape s, int parts,
-             int per_part, float* __restrict__ partials,
+             __nv_bfloat16* __restrict__ results, const Shape s, int whole,
+             int share, float* __restrict__ partials,
              unsigned* __restrict__ tickets) {
   constexpr int BM = CONSUMERS * 64;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -107,10 +150,9 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
   // Tiles of the same pixels side by side: all filters of all groups.
   const int of_group = (s.filters + BN - 1) / BN,
             tile_columns = of_group * s.groups;
-  const long long tiles = (pixels + BM - 1) / BM * tile_columns,
-                  units = tiles * parts;
+  const int tiles = (int)((pixels + BM - 1) / BM) * tile_columns;
   const int window = s.rows * s.columns;
-  const int all = (s.channels + BK - 1) / BK * window;
+  Pieces piece((s.channels + BK - 1) / BK * window, share, whole, tiles);
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i)
       init(&sh.full[i], 1), init(&sh.empty[i], CONSUMERS);
@@ -124,41 +166,39 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
     if (threadIdx.x != 0) return;
     prefetch(images), prefetch(weights);
     // --8<-- [start:producer]
-    for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      const long long tile = unit % tiles, top = tile / tile_columns * BM;
-      const int across = (int)(tile % tile_columns), group = across / of_group,
+    while (piece.next()) {
+      const long long top = (long long)(piece.tile / tile_columns) * BM;
+      const int across = piece.tile % tile_columns, group = across / of_group,
                 left = group * s.filters + across % of_group * BN;
       // The first window of the tile; the TMA finds the others.
       const int image = (int)(top / plane), place = (int)(top % plane);
       const int y = place / s.out_width * s.stride_y - s.pad_y,
                 x = place % s.out_width * s.stride_x - s.pad_x;
-      const int start = (int)(unit / tiles) * per_part;
-      int tap = start % window, channel = start / window * BK;
-      int r = tap / s.columns, c = tap % s.columns;
-      for (int step = min(per_part, all - start); step > 0; --step) {
+      int channel = piece.start / window * BK;
+      int r = piece.start % window / s.columns, c = piece.start % s.columns;
+#pragma unroll 1
+      for (int step = piece.steps; step > 0; --step) {
         const int i = ring.stage;
         wait(&sh.empty[i], ring.parity ^ 1);
         arrive_and_expect(&sh.full[i], sizeof sh.a[0] + sizeof sh.b[0]);
         copy_pixels(sh.a[i], images, image, y, x, group * s.channels + channel,
                     r * s.dilation_y, c * s.dilation_x, &sh.full[i]);
-        copy_box(sh.b[i], weights, left, tap, channel, &sh.full[i]);
+        copy_box(sh.b[i], weights, left, r * s.columns + c, channel,
+                 &sh.full[i]);
         ring.advance();
-        ++tap;
         if (++c == s.columns) c = 0, ++r;
-        if (tap == window) tap = r = 0, channel += BK;
+        if (r == s.rows) r = 0, channel += BK;
       }
     }
     // --8<-- [end:producer]
   } else {
     take_registers<TO_COMPUTE<CONSUMERS>>();
     const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
-    for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      const long long tile = unit % tiles;
-      const int part = (int)(unit / tiles),
-                steps = min(per_part, all - part * per_part);
+    while (piece.next()) {
+      const int tile = piece.tile;
       float sum[BN / 2];
       int before = 0;
-      for (int step = 0; step < steps; ++step, ring.advance()) {
+      for (int step = 0; step < piece.steps; ++step, ring.advance()) {
         const int i = ring.stage;
         wait(&sh.full[i], ring.parity);
         const Descriptor a = factor<BK>(sh.a[i] + consumer * (64 * BK * 2)),
@@ -177,24 +217,31 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
       if (t == 0) arrive(&sh.empty[before]);
 
       // --8<-- [start:parts]
-      // Each part leaves its sums; the last one to come adds up all of them, in
-      // the order of the depth.
-      if (parts > 1) {
-        const long long mine = tile * CONSUMERS + consumer;
-        float* const left = partials + mine * parts * (64 * BN) + t;
+      // Each part of a shared tile leaves its sums; the last one to come adds
+      // up all of them, in the order of the depth.
+      if (const int count = tile < whole ? 1 : piece.count(); count > 1) {
+        const auto left = [&](int block, int number) {
+          return partials +
+                 ((block * 2ll + number) * CONSUMERS + consumer) * (64 * BN) +
+                 t;
+        };
+        float* const mine = left(blockIdx.x, piece.number_of(blockIdx.x));
 #pragma unroll
-        for (int j = 0; j < BN / 2; ++j)
-          left[part * (64 * BN) + j * 128] = sum[j];
+        for (int j = 0; j < BN / 2; ++j) mine[j * 128] = sum[j];
         sync_at<128>(1 + consumer);
-        if (t == 0) sh.last[consumer] = last_to_arrive(tickets + mine, parts);
+        if (t == 0)
+          sh.last[consumer] = last_to_arrive(
+              tickets + (tile - whole) * CONSUMERS + consumer, count);
         sync_at<128>(1 + consumer);
         if (!sh.last[consumer]) continue;
 #pragma unroll
         for (int j = 0; j < BN / 2; ++j) sum[j] = 0.0f;
-        for (int p = 0; p < parts; ++p)
+        for (int i = 0; i < count; ++i) {
+          const int block = piece.first() + i;
+          const float* const part = left(block, piece.number_of(block));
 #pragma unroll
-          for (int j = 0; j < BN / 2; ++j)
-            sum[j] += __ldcg(left + p * (64 * BN) + j * 128);
+          for (int j = 0; j < BN / 2; ++j) sum[j] += __ldcg(part + j * 128);
+        }
       }
       // --8<-- [end:parts]
 
@@ -203,8 +250,8 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
       // memory, whose pieces of 16 bytes are exchanged by the number of the
       // line, and takes the lines out again: so its stores are whole lines.
       const long long top =
-          tile / tile_columns * BM + consumer * 64 + t / 32 * 16;
-      const int across = (int)(tile % tile_columns), group = across / of_group,
+          (long long)(tile / tile_columns) * BM + consumer * 64 + t / 32 * 16;
+      const int across = tile % tile_columns, group = across / of_group,
                 left = across % of_group * BN, lane = t % 32;
       unsigned char* const lines = sh.results[threadIdx.x / 32 - 4];
 #pragma unroll

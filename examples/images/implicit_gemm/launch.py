@@ -409,10 +409,15 @@ def fp32(shape: Shape, images, weights, results) -> Callable[[], None]:
 
 
 # --8<-- [start:boxes]
-STEP_BYTES, START, PART = 60, 1500, 2000  # bytes a cycle; cycles
+STEP_BYTES, START, PART, LEAST = (
+    60,
+    1500,
+    2500,
+    4,
+)  # bytes a cycle; cycles; steps
 
 
-def cost_bf16(shape: Shape, boxes: Boxes, parts: int, sms: int) -> float:
+def cost_bf16(shape: Shape, boxes: Boxes, shared: bool, sms: int) -> float:
     """Cycles: of the busiest SM, whose tensor cores do 2,048 FMAs in one, or
     wait for the boxes of a step."""
     n, m, _ = shape.product  # filters, pixels
@@ -421,10 +426,20 @@ def cost_bf16(shape: Shape, boxes: Boxes, parts: int, sms: int) -> float:
     tiles = ct.cdiv(m, boxes.pixels) * ct.cdiv(n, boxes.bn) * shape.groups
     products = boxes.pixels * boxes.bn * boxes.bk / 2048
     copies = (boxes.pixels + boxes.bn) * boxes.bk * 2 / STEP_BYTES
-    of_tile = ct.cdiv(steps, parts) * max(products, copies) + START
-    if parts > 1:
-        of_tile += PART + boxes.pixels * boxes.bn * 4 * (1 + parts) / STEP_BYTES
-    return ct.cdiv(tiles * parts, sms) * of_tile
+    step = max(products, copies)
+    if not shared:
+        return ct.cdiv(tiles, sms) * (steps * step + START)
+    whole, share = shares(tiles, steps, sms)
+    parts = ct.cdiv(steps, share) + 1
+    adding = PART + boxes.pixels * boxes.bn * 4 * (1 + parts) / STEP_BYTES
+    rounds = whole // sms
+    return rounds * (steps * step + START) + share * step + START + adding
+
+
+def shares(tiles: int, steps: int, sms: int) -> tuple[int, int]:
+    """Tiles that go round among the SMs, and steps of the others for each SM."""
+    whole = tiles // sms * sms
+    return whole, max(LEAST, ct.cdiv((tiles - whole) * steps, sms))
 
 
 def wider(shape: Shape, bk: int) -> Shape | None:
@@ -452,11 +467,11 @@ def bf16(
     weights,
     results,
     boxes: Boxes | None = None,
-    parts: int | None = None,
+    shared: bool | None = None,
 ) -> Callable[[], None]:
     """On wgmma, with im2col by the TMA, or gathered where its im2col mode cannot express the convolution.
 
-    boxes, parts: instead of those chosen. Where groups have fewer channels than a box, several are computed as one: an
+    boxes: instead of those chosen. shared: whether all SMs share the tiles that are left after whole rounds. Where groups have fewer channels than a box, several are computed as one: an
     infinity or NaN in a channel then reaches the results of all filters of these groups.
     """
     x, w, y = _taken("bf16", shape, images, weights, results, "uint16", True)
@@ -468,19 +483,15 @@ def bf16(
         together = wider(shape, one.bk)
         if why or together is None:
             continue
-        depth = together.channels // together.groups
-        steps = shape.window[0] * shape.window[1] * ct.cdiv(depth, one.bk)
-        every = (1, 2, 3, 4, 6, 8, 12, 16)
         possible += [
-            (one, some, together)
-            for some in ((parts,) if parts else every)
-            if some == 1 or parts or steps >= 4 * some
+            (one, way, together)
+            for way in ((False, True) if shared is None else (shared,))
         ]
     if not possible:
         if boxes:
             raise ValueError(f"bf16: {why or 'groups'}: {shape}")
         return gather(shape, images, weights, results)
-    boxes, parts, together = min(
+    boxes, shared, together = min(
         possible, key=lambda it: cost_bf16(it[2], it[0], it[1], sms)
     )
     m, n, _ = together.product
@@ -491,20 +502,21 @@ def bf16(
         pack, taps = packed(shape, w.address, depth, window * depth, together)
     taps = taps.reshape(shape.filters, window, depth)
     steps = window * ct.cdiv(depth, boxes.bk)
-    per_part = ct.cdiv(steps, parts)
-    parts = ct.cdiv(steps, per_part)
+    tiles = ct.cdiv(n, boxes.pixels) * ct.cdiv(m, boxes.bn) * together.groups
+    if tiles + sms > MOST or sms * steps > MOST:
+        raise ValueError(f"bf16: too many tiles: {shape}")
+    whole, share = shares(tiles, steps, sms) if shared else (tiles, 1)
+    grid, left = (sms, tiles - whole) if shared else (min(sms, tiles), 0)
     function = kernel("im2col_tma.cu", boxes.name, arch="sm_90a")
     of_images = im2col.im2col_map(images, shape, boxes.pixels, boxes.bk)
     of_weights = ct.tensor_map(
         taps, (boxes.bn, 1, boxes.bk), swizzle=2 * boxes.bk
     )
-    tiles = ct.cdiv(n, boxes.pixels) * ct.cdiv(m, boxes.bn) * together.groups
-    grid = min(sms, tiles * parts)
-    room = tiles * parts * boxes.pixels * boxes.bn if parts > 1 else 4
+    room = 2 * grid * boxes.pixels * boxes.bn if left else 4
     partials = ct.empty(room, "float32")
-    tickets = ct.to_device(np.zeros(tiles * boxes.consumers, "uint32"))
+    tickets = ct.to_device(np.zeros(max(1, left * boxes.consumers), "uint32"))
     given = (
-        of_images, of_weights, y.address, together.struct(), parts, per_part,
+        of_images, of_weights, y.address, together.struct(), whole, share,
         partials, tickets,
     )  # fmt: skip
     threads = 128 + boxes.pixels * 2
@@ -514,7 +526,7 @@ def bf16(
             pack()
         function(*given, grid=grid, block=threads, shared=boxes.shared)
 
-    run.operands, run.boxes, run.parts = (x, w, y), boxes, parts
+    run.operands, run.boxes, run.shared = (x, w, y), boxes, shared
     run.weights = taps  # the map has its address
     return run
 
