@@ -156,7 +156,6 @@ FAULTS |= {
     "channels of a group": (launch.bf16, (SMALL_BOXES, False), Shape(1, 128, 4, 4, 128, (1, 1), groups=2), "group * s.channels + channel", "channel"),
     "too soon empty": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, "wait_for_products<1>();", ""),
     "a ticket for all": (launch.bf16, (Boxes(2, 64, 3), True), OF_WINDOWS, "tickets + (tile - whole) * CONSUMERS + consumer, count", "tickets, count"),
-    "the other part": (launch.bf16, (SMALL_BOXES, True), SHARED, "/ all != tile - whole", "/ all == tile - whole"),
     "a share too short": (launch.bf16, (SMALL_BOXES, True), SHARED, "at = blockIdx.x * share;", "at = blockIdx.x * share + 1;"),
     "taps of a part": (launch.bf16, (SMALL_BOXES, True), SHARED, "r = piece.start % window / s.columns", "r = 0"),
     "lines exchanged": (launch.bf16, (SMALL_BOXES, False), OF_WINDOWS, "(lane % 8 ^ line % 8) * 16", "lane % 8 * 16"),

@@ -73,8 +73,8 @@ __device__ __forceinline__ Descriptor factor(const unsigned char* at) {
 // --8<-- [start:pieces]
 // What a block computes. The first `whole` tiles go round among the blocks.
 // Those that are left would not be one for each block: their steps, `all` of
-// each, are laid one behind the other, and each block has `share` of them, no
-// more than a tile has. So a block has parts of at most two such tiles.
+// each, are laid one behind the other, and each block has `share` of them. So
+// it has parts of two such tiles at most, the first and the last.
 struct Pieces {
   const int all, share, whole;
   int tile, at, left;  // left: steps of the block's share
