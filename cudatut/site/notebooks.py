@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cudatut import catalog, paths, recording, runs_on
+from cudatut import alone, catalog, paths, recording, runs_on
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site import (
@@ -295,8 +295,8 @@ def files(record: Recording) -> list[str]:
 # --- on other pages ------------------------------------------------------------------------------
 
 
-def code_of_page(records: list[Recording]) -> str:
-    """Markdown for the end of a chapter: the examples it shows, where to get them, where they ran."""
+def code_of_page(records: list[Recording], chapter: str) -> str:
+    """Markdown for the end of a chapter: the examples it shows, where to get them, its program in C++, where they ran."""
     if not records:
         return ""
     link = state.current().link
@@ -304,10 +304,23 @@ def code_of_page(records: list[Recording]) -> str:
         f'<li><a href="{link(f"examples/{record.name}/")}">{title_html(record)}</a> ({_links(record)})</li>'
         for record in records
     )
+    if chapter in alone.chapters():
+        items += f"<li>{_in_cpp(chapter)}</li>"
     return (
         f'\n\n## {text("example.code")} {{ #code }}\n\n<ul class="ct-code">{items}</ul>'
         f"\n\n{_certificate(records)}\n"
     )
+
+
+def _in_cpp(chapter: str) -> str:
+    """The link to a chapter's program in C++, which is then written with the site, and the line that builds it."""
+    build, file = state.current(), f"cpp/{chapter}.cu"
+    try:
+        build.programs[file] = alone.program(chapter).rstrip("\n")
+    except CudatutError as error:
+        build.report(error)
+    link = f'<a href="{build.link(file)}" download>{escape(file.rpartition("/")[2])}</a>'
+    return f"{text('example.cpp')} {link} (<code>{escape(alone.command(chapter))}</code>)"
 
 
 def _certificate(records: list[Recording]) -> str:

@@ -181,7 +181,8 @@ class CudatutPlugin(BasePlugin):
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:
-            markdown += notebooks.code_of_page([r for r in self.records if r.name in names])
+            shown = [one for one in self.records if one.name in names]
+            markdown += notebooks.code_of_page(shown, self.chapters[page.file.src_uri].name)
         return markdown
 
     def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
