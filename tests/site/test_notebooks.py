@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cudatut import paths
 from cudatut.errors import CudatutError
 from cudatut.site import contents, locale, missing, notebooks, state, weight
 
@@ -110,10 +111,26 @@ def test_a_recording_whose_files_cannot_be_offered_is_not_shown(build, monkeypat
 
 
 def test_a_chapter_ends_with_its_examples(build):
-    assert notebooks.code_of_page([]) == ""
-    made = notebooks.code_of_page([record()])
+    assert notebooks.code_of_page([], "start/add") == ""
+    made = notebooks.code_of_page([record()], "start/add")
     assert made.startswith('\n\n## Code on this page { #code }\n\n<ul class="ct-code"><li><a href="examples/start/add/">Vector add</a> (<a ')  # fmt: skip
     assert made.count("</li>") == 1 and "not run" in made
+
+
+def test_a_chapters_program_in_cpp_is_offered_beside_its_examples(build, monkeypatch, tmp_path):
+    main = tmp_path / "start/add/main.cu"
+    main.parent.mkdir(parents=True)
+    main.write_text("// Adds.\nint main() {}\n")
+    monkeypatch.setattr(paths, "examples_dir", lambda: tmp_path)
+    made = notebooks._in_cpp("start/add")
+    assert made == (
+        'As C++, in one file: <a href="cpp/start/add.cu" download>add.cu</a> '
+        "(<code>nvcc -O3 -std=c++17 -o add add.cu</code>)"
+    )
+    assert build.programs["cpp/start/add.cu"].endswith("int main() {}")
+    main.write_text('#include "nothing.cuh"\n')
+    notebooks._in_cpp("start/add")
+    assert "main.cu:1 includes 'nothing.cuh'" in build.problems[-1]
 
 
 def test_below_its_title_an_example_says_how_it_is_run_and_who_shows_it(build):
