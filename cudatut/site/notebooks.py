@@ -316,11 +316,14 @@ def _in_cpp(chapter: str) -> str:
     """The link to a chapter's program in C++, which is then written with the site, and the line that builds it."""
     build, file = state.current(), f"cpp/{chapter}.cu"
     try:
-        build.programs[file] = alone.program(chapter).rstrip("\n")
+        program = alone.program(chapter)
     except CudatutError as error:
         build.report(error)
+        return ""
+    build.programs[file] = program.rstrip("\n")
+    command = program.partition("\n")[0].removeprefix("// ")
     link = f'<a href="{build.link(file)}" download>{escape(file.rpartition("/")[2])}</a>'
-    return f"{text('example.cpp')} {link} (<code>{escape(alone.command(chapter))}</code>)"
+    return f"{text('example.cpp')} {link} (<code>{escape(command)}</code>)"
 
 
 def _certificate(records: list[Recording]) -> str:
