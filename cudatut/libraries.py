@@ -19,6 +19,7 @@ MODULES = {
     "llm": ("gguf", "tokenizers"),
     "cutlass": ("cutlass",),
     "bindings": ("nanobind",),
+    "images": ("PIL", "skimage"),
 }
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.M)

@@ -11,7 +11,7 @@ from cudatut import catalog, libraries
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # By module, the package that brings it, where they are called otherwise.
-PACKAGE = {"cutlass": "nvidia-cutlass-dsl"}
+PACKAGE = {"cutlass": "nvidia-cutlass-dsl", "PIL": "pillow", "skimage": "scikit-image"}
 
 
 def packages(extra):

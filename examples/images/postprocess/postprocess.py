@@ -1,0 +1,168 @@
+"""Boxes of a detector: decoding, and non-maximum suppression (NMS) on the GPU.
+
+    run = nms(boxes, scores, kept, count, limit=0.5)
+    run()  # kept[:count]: indices of the boxes that stay, the best first
+
+A box stays unless it overlaps one with a better score that stays by more than
+`limit` of what both cover together. Of equal scores the one with the smaller
+index is the better. Boxes with a score below `least`, or NaN, take no part.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import cudatut as ct
+from cudatut.book.published.sort import sort as sorts
+
+NMS, DECODE = "images/postprocess/nms.cu", "images/postprocess/decode.cu"
+WAYS = ("boxes", "tiles", "ahead")  # of the serial pass
+TILE = 64  # boxes: the bits of a word
+MOST = 1 << 18  # boxes: the mask then takes 8 GiB
+BLOCK = 256
+
+
+@functools.cache
+def kernel(name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(NMS, name, dict(defines))
+
+
+def nms(
+    boxes: Any,
+    scores: Any,
+    kept: Any,
+    kept_count: Any,
+    limit: float = 0.5,
+    least: float = -np.inf,
+    classes: Any = None,
+    way: str = "ahead",
+    threads: int = 1024,
+    columns: int = 4,
+    at_once: int = 4,
+) -> Callable:
+    """boxes: [n][4] fp32, x1, y1, x2, y2, at a multiple of 16 bytes. kept: [n]
+    int32, kept_count: [1] int32. classes: [n] int32, or None: boxes of
+    different classes do not remove each other. Raises TypeError, ValueError.
+    """
+    if way not in WAYS:
+        raise ValueError(f"nms: no way {way!r}: {', '.join(WAYS)}")
+    if not 0 <= limit <= 1:
+        raise ValueError(f"nms: limit {limit} is not in 0 ... 1")
+    take = ct.operands("nms")
+    a = take.read("boxes", boxes, "float32", (None, 4), align=16, most=MOST)
+    n = a.shape[0]
+    s = take.read("scores", scores, "float32", (n,))
+    c = (
+        None
+        if classes is None
+        else take.read("classes", classes, "int32", (n,))
+    )
+    k = take.write("kept", kept, "int32", (n,))
+    m = take.write("kept_count", kept_count, "int32", (1,))
+    if not n:
+
+        def nothing(stream=None):
+            kept_count.fill(0, stream=stream)
+
+        nothing.operands = (kept_count,)
+        return nothing
+
+    tiles, null = ct.cdiv(n, TILE), np.uint64(0)
+    keys, sorted_keys = ct.empty(n, "uint32"), ct.empty(n, "uint32")
+    indices, order = ct.empty(n, "uint32"), ct.empty(n, "uint32")
+    in_order = ct.empty((n, 4), "float32")
+    their_classes = ct.empty(n, "int32")
+    mask = ct.empty(n * tiles, "uint64")
+    count = ct.to_device(np.zeros(1, "int32"))
+    sort = sorts.fastest(n, "uint32", pairs=True)
+    of = c.address if c else null
+    sorted_of = their_classes if c else null
+    plan = (("AT_ONCE", at_once), ("THREADS", threads))
+    to_keys, to_order = kernel("score_keys"), kernel("sorted_boxes")
+    pairs = kernel("pair_mask", (("COLUMNS", columns),))
+    keep = kernel(f"keep_{way}", plan)
+    grid = ct.cdiv(n, BLOCK)
+    two = (ct.cdiv(tiles, columns), tiles)
+
+    def run(stream=None):
+        count.fill(0, stream=stream)
+        to_keys(
+            s.address, n, least, keys, indices, count,
+            grid=grid, block=BLOCK, stream=stream,
+        )  # fmt: skip
+        sort(keys, sorted_keys, indices, order, stream=stream)
+        to_order(
+            a.address, of, order, count, in_order, sorted_of,
+            grid=grid, block=BLOCK, stream=stream,
+        )  # fmt: skip
+        pairs(
+            in_order, sorted_of, count, tiles, limit, mask,
+            grid=two, block=TILE, stream=stream,
+        )  # fmt: skip
+        keep(
+            mask, count, tiles, order, k.address, m.address,
+            grid=1, block=threads, shared=8 * tiles, stream=stream,
+        )  # fmt: skip
+
+    run.operands = (a, s, c, k, m, keys, indices)
+    run.mask, run.order, run.count = mask, order, count
+    run.parts = {  # each alone, after a whole run
+        "keys": lambda: to_keys(
+            s.address, n, least, keys, indices, count, grid=grid, block=BLOCK
+        ),
+        "sort": lambda: sort(keys, sorted_keys, indices, order),
+        "order": lambda: to_order(
+            a.address, of, order, count, in_order, sorted_of,
+            grid=grid, block=BLOCK,
+        ),
+        "mask": lambda: pairs(
+            in_order, sorted_of, count, tiles, limit, mask,
+            grid=two, block=TILE,
+        ),
+        "serial pass": lambda: keep(
+            mask, count, tiles, order, k.address, m.address,
+            grid=1, block=threads, shared=8 * tiles,
+        ),
+    }  # fmt: skip
+    del run.parts["keys"]  # it counts, and would count twice
+    return run
+
+
+def decode(
+    out: Any,
+    boxes: Any,
+    scores: Any,
+    classes: Any,
+    scale: float,
+    left: float,
+    top: float,
+    width: int,
+    height: int,
+) -> Callable:
+    """out: [4 + classes][n] fp32 of a detector -> boxes, scores, classes in the
+    pixels of the image. Raises TypeError, ValueError."""
+    if not (scale > 0 and width > 0 and height > 0):
+        raise ValueError(f"decode: scale {scale}, {width} x {height} pixels")
+    take = ct.operands("decode")
+    a = take.read("out", out, "float32", (None, None))
+    rows, n = a.shape
+    if rows < 5:
+        raise ValueError(f"decode: {rows} rows: four of a box, and classes")
+    b = take.write("boxes", boxes, "float32", (n, 4), align=16)
+    s = take.write("scores", scores, "float32", (n,))
+    c = take.write("classes", classes, "int32", (n,))
+    if not n:
+        return lambda stream=None: None
+    one = ct.Kernel(DECODE, "decode")
+
+    def run(stream=None):
+        one(
+            a.address, n, rows - 4, scale, left, top, width, height,
+            b.address, s.address, c.address,
+            grid=ct.cdiv(n, BLOCK), block=BLOCK, stream=stream,
+        )  # fmt: skip
+
+    run.operands = (a, b, s, c)
+    return run

@@ -1,0 +1,261 @@
+"""Launchers of the kernels of this chapter.
+
+    run = warp(image, out, matrix)   # uint8, height x width x 3
+    run()                            # launches; returns at once
+
+matrix: 2 x 3, where a pixel of the image goes, as OpenCV's warpAffine has it;
+centers of pixels are at integers. Kernels get its inverse.
+
+Rounding: positions are multiples of 2^-32 pixel, values are rounded to the
+nearest integer, of two equally near ones to the even one. `filtered` is as
+exact as a texture's weights of 8 bits are.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import cudatut as ct
+from cudatut.book.images.warp import reference
+from cudatut.book.images.warp.reference import BORDERS, ONE
+from cudatut.book.images.warp.textures import Texture
+
+FOLDER = "images/warp"
+BLOCK = (16, 16)  # threads along a row, and rows
+PIXELS = 4  # of a thread of warp_words
+MOST = 1 << 22  # pixels of an axis
+FARTHEST = 1 << 30  # pixels from the image's first one
+TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
+FLOATS = np.dtype([(name, "f4") for name in "abcdef"])
+FIXED = np.dtype([(name, "i8") for name in "abcdef"])
+
+
+@cache
+def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{source}.cu", name, dict(defines))
+
+
+def map_back(matrix: Any, height: int, width: int) -> np.void:
+    """The inverse map as kernels get it, for an output of this size. Raises
+    ValueError for a matrix without inverse, or that leads far away."""
+    integers = reference.fixed(reference.inverted(matrix))
+    # A thread looks at up to PIXELS - 1 columns behind the last one, too.
+    corners = ((x, y) for x in (0, width + PIXELS) for y in (0, height))
+    far = max(
+        abs(a * x + b * y + c) for x, y in corners for a, b, c in integers
+    )
+    if far >= FARTHEST * ONE:
+        raise ValueError(
+            f"warp: the output reaches {far // ONE} pixels away, 2^30 at most"
+        )
+    flat = [v for row in integers for v in row]
+    if any(abs(v) >= 1 << 63 for v in flat):
+        raise ValueError("warp: the inverse has numbers of 2^31 and more")
+    return np.array(tuple(flat), FIXED)[()]
+
+
+def _images(
+    name: str, image: Any, out: Any, channels: int = 3, align: int = 1
+) -> tuple:
+    take = ct.operands(name)
+    shape = (None, None, channels)
+    target = take.write("out", out, "uint8", shape, most=MOST, align=align)
+    source = take.read("image", image, "uint8", shape, most=MOST, align=align)
+    for one in (source, target):
+        if 0 in one.shape:
+            raise ValueError(f"{name}: {one.name} has no pixel: {one.shape}")
+    return source, target
+
+
+def _grid(name: str, width: int, height: int, block: tuple) -> tuple:
+    grid = (ct.cdiv(width, block[0]), ct.cdiv(height, block[1]))
+    if grid[1] > 65535:
+        raise ValueError(f"{name}: {height} rows are too many for this block")
+    return grid
+
+
+def _choice(name: str, what: str, given: str, known: Any) -> None:
+    if given not in known:
+        raise ValueError(
+            f"{name}: {what} {given!r} is not one of {', '.join(known)}"
+        )
+
+
+def warp(
+    image: Any,
+    out: Any,
+    matrix: Any,
+    interpolation: str = "linear",
+    border: str = "constant",
+    value: int = 0,
+    way: str = "plain",
+    block: tuple = BLOCK,
+    **plan: int,
+) -> Callable:
+    """out = the image, each pixel where the matrix sends it. interpolation:
+    nearest, linear, cubic. border: what lies beyond the image: constant (then
+    `value`), replicate, reflect_101, wrap. way: plain; float (linear, constant,
+    positions in fp32); words (linear; constant or replicate; both arrays begin
+    at multiples of 4 bytes). plan: macros of words. Raises TypeError,
+    ValueError."""
+    _choice("warp", "interpolation", interpolation, TAPS)
+    _choice("warp", "border", border, BORDERS)
+    _choice("warp", "way", way, ("plain", "float", "words"))
+    if not 0 <= value <= 255:
+        raise ValueError(f"warp: value {value} is not in 0 to 255")
+    can = {
+        "plain": BORDERS,
+        "float": ("constant",),
+        "words": ("constant", "replicate"),
+    }[way]
+    if border not in can or (way != "plain" and interpolation != "linear"):
+        raise ValueError(f"warp: {way} has no {interpolation}, {border}")
+    if plan and way != "words":
+        raise ValueError(f"warp: {sorted(plan)} belong to words")
+    source, target = _images(
+        "warp", image, out, align=4 if way == "words" else 1
+    )
+    (height, width), (out_height, out_width) = (
+        one.shape[:2] for one in (source, target)
+    )
+    back = map_back(matrix, out_height, out_width)
+    edge = border.upper()
+    if way == "float":
+        exact = reference.inverted(matrix)
+        back = np.array(tuple(float(v) for row in exact for v in row), FLOATS)[
+            ()
+        ]
+        one = kernel("warp", f"warp_float<{edge}>")
+    elif way == "words":
+        one = kernel(
+            "words", f"warp_words<{edge}>", tuple(sorted(plan.items()))
+        )
+    else:
+        one = kernel("warp", f"warp<{TAPS[interpolation]}, {edge}>")
+    across = ct.cdiv(out_width, PIXELS) if way == "words" else out_width
+    grid = _grid("warp", across, out_height, block)
+
+    def run(stream=None):
+        one(
+            target.address, source.address, back, out_height, out_width, height,
+            width, value, grid=grid, block=(*block, 1), stream=stream,
+        )  # fmt: skip
+
+    run.operands = source, target  # an address keeps no array alive
+    return run
+
+
+def forward(image: Any, out: Any, matrix: Any) -> Callable:
+    """out, where a pixel of the image is sent to = that pixel. The others are
+    left as they are. Raises TypeError, ValueError."""
+    source, target = _images("forward", image, out)
+    (height, width), (out_height, out_width) = (
+        one.shape[:2] for one in (source, target)
+    )
+    reference.inverted(matrix)  # says what is wrong with it
+    there = np.array(tuple(np.asarray(matrix).ravel()), FLOATS)[()]
+    one = kernel("warp", "warp_forward")
+    grid = _grid("forward", width, height, BLOCK)
+
+    def run(stream=None):
+        one(
+            target.address, source.address, there, out_height, out_width, height,
+            width, grid=grid, block=(*BLOCK, 1), stream=stream,
+        )  # fmt: skip
+
+    run.operands = source, target
+    return run
+
+
+def pitch_of(width: int) -> int:
+    """Pixels from one row to the next, as a texture wants them."""
+    return -(-width // 8) * 8
+
+
+def pad(image: Any, out: Any) -> Callable:
+    """out, uint8 of height x pitch_of(width) x 4 = the image and 255 as fourth
+    channel. Columns behind the image are left as they are."""
+    take = ct.operands("pad")
+    source = take.read("image", image, "uint8", (None, None, 3), most=MOST)
+    height, width, _ = source.shape
+    if not (height and width):
+        raise ValueError(f"pad: image has no pixel: {source.shape}")
+    pitch = pitch_of(width)
+    target = take.write("out", out, "uint8", (height, pitch, 4), align=4)
+    one = kernel("four", "pad")
+    grid = _grid("pad", width, height, BLOCK)
+
+    def run(stream=None):
+        one(
+            target.address, source.address, height, width, pitch,
+            grid=grid, block=(*BLOCK, 1), stream=stream,
+        )  # fmt: skip
+
+    run.operands = source, target
+    return run
+
+
+def four(
+    pixels: Any,
+    width: int,
+    out: Any,
+    matrix: Any,
+    border: str = "constant",
+    value: int = 0,
+    block: tuple = BLOCK,
+) -> Callable:
+    """As `warp`, linear, on four channels. pixels: as `pad` writes them, of
+    which `width` columns count. out: height x width x 4."""
+    _choice("four", "border", border, BORDERS[:2])
+    if not 0 <= value <= 255:
+        raise ValueError(f"four: value {value} is not in 0 to 255")
+    source, target = _images("four", pixels, out, channels=4, align=4)
+    height, pitch, _ = source.shape
+    if not 1 <= width <= pitch:
+        raise ValueError(f"four: {width} columns of {pitch}")
+    out_height, out_width, _ = target.shape
+    back = map_back(matrix, out_height, out_width)
+    one = kernel("four", f"warp_four<{border.upper()}>")
+    grid = _grid("four", out_width, out_height, block)
+
+    def run(stream=None):
+        one(
+            target.address, source.address, pitch, back, out_height, out_width,
+            height, width, value, grid=grid, block=(*block, 1), stream=stream,
+        )  # fmt: skip
+
+    run.operands = source, target
+    return run
+
+
+def by_texture(
+    pixels: Any,
+    width: int,
+    out: Any,
+    matrix: Any,
+    filtered: bool = False,
+    border: str = "constant",
+    array: bool = False,
+    block: tuple = BLOCK,
+) -> Callable:
+    """As `four`, through a texture; beyond the image is 0 (constant), or its
+    edge (replicate). filtered: the texture weighs. array: from a copy in a CUDA
+    array, made here, of the pixels as they are now."""
+    _choice("by_texture", "border", border, BORDERS[:2])
+    source, target = _images("by_texture", pixels, out, channels=4, align=4)
+    out_height, out_width, _ = target.shape
+    back = map_back(matrix, out_height, out_width)
+    texture = Texture(pixels, width, filtered, border == "constant", array)
+    one = kernel("four", "warp_filtered" if filtered else "warp_points")
+    grid = _grid("by_texture", out_width, out_height, block)
+
+    def run(stream=None):
+        one(
+            target.address, texture.handle, back, out_height, out_width,
+            grid=grid, block=(*block, 1), stream=stream,
+        )  # fmt: skip
+
+    run.operands = source, target, texture
+    return run
