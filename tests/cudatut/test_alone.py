@@ -72,7 +72,10 @@ def test_a_program_may_need_flags_of_its_own(book):
         a__one__main_cu='// What.\n// flags: -rdc=true --fmad=false\n#include "one.cu"\nint main() {}\n',
         a__one__one_cu="// requires: sm_80\nvoid one();\n",
     )
-    assert alone.command("a/one") == "nvcc -O3 -std=c++17 -arch=sm_80 -rdc=true --fmad=false -o one one.cu"
+    assert (
+        alone.command("a/one")
+        == "nvcc -O3 -std=c++17 -arch=sm_80 -rdc=true --fmad=false -o one one.cu"
+    )
     assert "flags:" not in alone.program("a/one")
 
 

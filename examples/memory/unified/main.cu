@@ -61,8 +61,7 @@ int main() {
   };
   by_copy();
   check("copy, pinned", copied.host(), wanted);
-  show(
-      "copy, pinned", [] {}, by_copy);
+  show("copy, pinned", [] {}, by_copy);
   managed("managed, page by page", [&] { launch(x); });
   int both = 0;  // whether host and GPU may use it at the same time
   MUST(cudaDeviceGetAttribute(&both, cudaDevAttrConcurrentManagedAccess, 0));
