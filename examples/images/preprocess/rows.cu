@@ -1,14 +1,6 @@
-// One kernel from photographs to the input of a network: it resizes an image
-// so that it fits, centers it, swaps its channels, normalizes, and writes the
-// planes of a batch in bf16.
-//
-//   letterbox_pixel  a thread for each pixel of the output
-//   letterbox_rows   PIXELS neighbors in ROWS rows for each thread: vectors are
-//                    stored, and the columns' weights are made once
-//
-// Images are uint8, three channels for each pixel, row after row, one image
-// behind the other in `pixels`.
-#include <cuda_bf16.h>
+// Several pixels of the output for each thread: vectors are stored, and the
+// columns' weights are made once for several rows.
+#include "letterbox.cuh"
 
 #ifndef PIXELS
 #define PIXELS 2  // neighbors of a thread; they divide the output's width
@@ -22,45 +14,9 @@
 #ifndef BY_BITS
 #define BY_BITS 1  // 1: a byte becomes a number by its bits, 0: by a conversion
 #endif
-#ifndef SWAP
-#define SWAP 1  // 1: the first channel is written last, 0: first
+#ifndef SKIP
+#define SKIP 1  // 1: a row of weight 0 is not read, 0: it is
 #endif
-#ifndef CHANNELS_LAST
-#define CHANNELS_LAST 0  // 1: [height][width][3], 0: [3][height][width]
-#endif
-
-constexpr int ACROSS = 32, DOWN = 8;  // threads of a block
-
-// --8<-- [start:image]
-struct Image {
-  long long first;            // its first byte in `pixels`
-  int height, width;          // in pixels
-  int top, left;              // where its part of the output begins
-  int new_height, new_width;  // of that part
-  float down, across;         // source pixels for one of the output
-};
-
-// What a byte becomes: byte * by[c] + plus[c], c in the order of the output.
-struct Normalize {
-  float by[3], plus[3];
-  float border;  // a byte's value around the image
-};
-// --8<-- [end:image]
-
-// --8<-- [start:tap]
-// The pixels lo and lo + 1 of n, and the weight of the second. Centers of
-// pixels lie at one half.
-struct Tap {
-  int lo;
-  float weight;
-};
-
-__device__ __forceinline__ Tap tap(int x, float step, int n) {
-  const float at = fminf(fmaxf((x + 0.5f) * step - 0.5f, 0.0f), n - 1.0f);
-  const int lo = (int)at;
-  return {lo, at - lo};  // at the last pixel it is 0
-}
-// --8<-- [end:tap]
 
 // --8<-- [start:bytes]
 // Two neighbors: the channels of the first, and then of the second.
@@ -125,78 +81,7 @@ __device__ __forceinline__ float blend(const Pair& up, const Pair& down,
   const float b = between(down.at[from], down.at[3 + from], across, ZERO);
   return fmaf(between(a, b, along, 0.0f), scale.by[c], scale.plus[c]);
 }
-
-__device__ __forceinline__ bool inside(int at, int begin, int count) {
-  return (unsigned)(at - begin) < (unsigned)count;
-}
 // --8<-- [end:blend]
-
-// --8<-- [start:pixel]
-// out: a batch of [3][height][width], one for each image.
-extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
-    letterbox_pixel(const unsigned char* __restrict__ pixels,
-                    const Image* __restrict__ images, Normalize scale,
-                    int height, int width, __nv_bfloat16* __restrict__ out) {
-  const int x = blockIdx.x * ACROSS + threadIdx.x;
-  const int y = blockIdx.y * DOWN + threadIdx.y;
-  if (x >= width || y >= height) return;
-  const Image image = images[blockIdx.z];
-  Pair up, down;
-  float across = 0, along = 0;
-  if (inside(x, image.left, image.new_width) &&
-      inside(y, image.top, image.new_height)) {
-    const Tap column = tap(x - image.left, image.across, image.width);
-    const Tap row = tap(y - image.top, image.down, image.height);
-    const bool right = column.lo + 1 < image.width;
-    const int below = min(row.lo + 1, image.height - 1);
-    const unsigned char* const from = pixels + image.first;
-    const long long w = image.width;
-    up = load_bytes(from + (row.lo * w + column.lo) * 3, right);
-    down = load_bytes(from + (below * w + column.lo) * 3, right);
-    across = column.weight, along = row.weight;
-  } else {
-#pragma unroll
-    for (int i = 0; i < 6; ++i) up.at[i] = down.at[i] = scale.border + ZERO;
-  }
-  const long long plane = (long long)height * width;
-  const long long at = blockIdx.z * 3 * plane + (long long)y * width + x;
-#pragma unroll
-  for (int c = 0; c < 3; ++c)
-    out[at + c * plane] =
-        __float2bfloat16_rn(blend(up, down, across, along, c, scale));
-}
-// --8<-- [end:pixel]
-
-// --8<-- [start:store]
-struct alignas(2 * PIXELS) Vector {
-  __nv_bfloat16 at[PIXELS];
-};
-
-// Writes PIXELS neighbors, from column x of row y on.
-__device__ __forceinline__ void store(const float (&v)[3][PIXELS], int image,
-                                      int y, int x, int height, int width,
-                                      __nv_bfloat16* out) {
-  const long long plane = (long long)height * width;
-  const long long pixel = (long long)y * width + x;
-#pragma unroll
-  for (int k = 0; k < 3; ++k) {
-    Vector bits;
-#if CHANNELS_LAST
-#pragma unroll
-    for (int p = 0; p < PIXELS; ++p) {
-      const int e = k * PIXELS + p;
-      bits.at[p] = __float2bfloat16_rn(v[e % 3][e / 3]);
-    }
-    const long long at = (image * plane + pixel) * 3 + k * PIXELS;
-#else
-#pragma unroll
-    for (int p = 0; p < PIXELS; ++p) bits.at[p] = __float2bfloat16_rn(v[k][p]);
-    const long long at = (image * 3LL + k) * plane + pixel;
-#endif
-    *reinterpret_cast<Vector*>(out + at) = bits;
-  }
-}
-// --8<-- [end:store]
 
 // --8<-- [start:rows]
 // pixels: at a multiple of 4 bytes, 12 bytes longer than its images, each of
@@ -209,12 +94,13 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
   const int first = blockIdx.y * (DOWN * ROWS) + threadIdx.y;
   if (x >= width) return;
   const Image image = images[blockIdx.z];
+  const float across = image.across, down = image.down;
   Tap column[PIXELS];
   bool in[PIXELS], any = false;
 #pragma unroll
   for (int p = 0; p < PIXELS; ++p) {
     in[p] = inside(x + p, image.left, image.new_width);
-    column[p] = tap(x + p - image.left, image.across, image.width);
+    column[p] = tap(x + p - image.left, across, image.width);
     any |= in[p];
   }
   any &= first < image.top + image.new_height &&
@@ -223,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
 #pragma unroll
   for (int c = 0; c < 3; ++c)
     border[c] = fmaf(scale.border, scale.by[c], scale.plus[c]);
+  const long long plane = (long long)height * width;
   if (!any) {  // nothing but border: no load
     float v[3][PIXELS];
 #pragma unroll
@@ -230,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
 #pragma unroll
       for (int c = 0; c < 3; ++c) v[c][p] = border[c];
     for (int y = first; y < min(first + ROWS * DOWN, height); y += DOWN)
-      store(v, blockIdx.z, y, x, height, width, out);
+      store<PIXELS>(v, 0, place(out, blockIdx.z, y, x, height, width), plane);
     return;
   }
   const unsigned bytes = image.width * 3u;  // of a row
@@ -245,30 +132,31 @@ extern "C" __global__ void __launch_bounds__(ACROSS* DOWN)
   for (int r = 0; r < ROWS; ++r) {
     const int y = first + r * DOWN;
     const bool row_in = inside(y, image.top, image.new_height);
-    const Tap row = tap(y - image.top, image.down, image.height);
-    const int below = min(row.lo + 1, image.height - 1);
-    const unsigned a = start + row.lo * bytes, b = start + below * bytes;
+    const Tap row = tap(y - image.top, down, image.height);
+    const bool more = SKIP ? row.weight > 0 : row.lo + 1 < image.height;
+    const unsigned a = start + row.lo * bytes, b = more ? a + bytes : a;
     float v[3][PIXELS];
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p) {
       const unsigned at = column[p].lo * 3;
 #if WORDS
       const Pair up = load_words(words, a + at);
-      const Pair down = load_words(words, b + at);
+      const Pair low = load_words(words, b + at);
 #else
       const bool right = column[p].lo + 1 < image.width;
       const Pair up = load_bytes(from + a + at, right);
-      const Pair down = load_bytes(from + b + at, right);
+      const Pair low = load_bytes(from + b + at, right);
 #endif
       const bool here = row_in && in[p];
 #pragma unroll
       for (int c = 0; c < 3; ++c) {
         const float found =
-            blend(up, down, column[p].weight, row.weight, c, scale);
+            blend(up, low, column[p].weight, row.weight, c, scale);
         v[c][p] = here ? found : border[c];
       }
     }
-    if (y < height) store(v, blockIdx.z, y, x, height, width, out);
+    if (y < height)
+      store<PIXELS>(v, 0, place(out, blockIdx.z, y, x, height, width), plane);
   }
 }
 // --8<-- [end:rows]
