@@ -28,7 +28,7 @@ sys.path.insert(0, ".")
 import cudatut as ct
 from cudatut.book.images.direct import launch
 from cudatut.book.images.direct.launch import Part
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape, reference
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape, reference
 from cudatut.book.rivals import cudnn_conv
 
 START, LIMIT_S = time.perf_counter(), 70

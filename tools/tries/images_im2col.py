@@ -29,7 +29,7 @@ sys.path.insert(0, ".")
 import cudatut as ct
 from cudatut.book.images.im2col import launch
 from cudatut.book.images.im2col.reference import matrix
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape, reference
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape, reference
 from cudatut.book.published.sgemm import sgemm
 from cudatut.book.rivals import cudnn_conv
 

@@ -6,6 +6,7 @@
 //   convolve      the kernel
 //
 // requires: sm_90a
+#include "images/shape.cuh"
 #include "ptx/special.cuh"
 #include "ptx/tma.cuh"
 #include "ptx/wgmma.cuh"
@@ -45,12 +46,6 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
       "r"(shared_address(barrier))
       : "memory");
 }
-
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
 
 constexpr int BK = 64;  // channels in a stage: a line of a box
 

@@ -5,11 +5,7 @@
 //
 // requires: sm_75
 
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
+#include "images/shape.cuh"
 
 constexpr int EDGE = 16;
 

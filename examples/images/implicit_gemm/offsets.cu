@@ -5,15 +5,8 @@
 //   convolution  the kernel
 //
 // requires: sm_80
+#include "images/shape.cuh"
 #include "published/final.cuh"
-
-// What a convolution is, for all kernels of this chapter. `channels` and
-// `filters` are those of one group.
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
 
 // --8<-- [start:pixels]
 // The factor B: a column for each result's place in all images, a row for each
