@@ -31,8 +31,6 @@ int main() {
   // Tiles of both factors; at the end columns of results, of each warp.
   const int words = std::max(STAGES * BK * (BM + 4 + BN),
                              THREADS / 32 * 4 * TN * (8 * 4 + 4));
-  MUST(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                            words * (int)sizeof(float)));
   const unsigned grid = blocks(s.filters, BM) * blocks(pixels, BN);
   c.run("offsets", [&] {
     kernel<<<grid, THREADS, words * sizeof(float)>>>(s, c.x, c.w, table, c.y);

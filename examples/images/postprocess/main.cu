@@ -19,7 +19,7 @@ bool overlap(float4 a, float4 b, float limit) {
 int main() {
   const int n = 20'011, classes = 13, block = 256;
   const float scale = 1.25f, left = 3, top = 0, width = 507, height = 512;
-  const float least = 0.4f, limit = 0.5f;
+  const float least = 0.9f, limit = 0.5f;
   // Boxes around a hundred things.
   std::vector<float> out = uniform((size_t)(4 + classes) * n, 1);
   for (int i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// Photographs of different sizes become the input of a network, planes of 640 x
-// 640 in bf16: in four launches, in one, and in one by dot products of bytes.
+// Photographs of different sizes become the input of a network, planes of
+// one size in bf16: in four launches, in one, and by dot products of bytes.
 #include "cpp/host.cuh"
 #include "images/preprocess/dots.cu"
 #include "images/preprocess/pixel.cu"
@@ -11,7 +11,7 @@ int main() {
   const int sizes[][2] = {{1080, 1920}, {1281, 721},  {3000, 4001},
                           {333, 500},   {2048, 2048}, {640, 480},
                           {1, 1},       {1200, 1601}};
-  const int count = sizeof sizes / sizeof sizes[0], height = 640, width = 640;
+  const int count = sizeof sizes / sizeof sizes[0], height = 637, width = 644;
   const double mean[] = {0.485, 0.456, 0.406}, std[] = {0.229, 0.224, 0.225};
   const int border = 114;
   std::vector<Image> table;
@@ -95,7 +95,7 @@ int main() {
     step_normalize<<<all, 256>>>(second, third, normalize, count * plane);
     step_planes<<<dim3((plane + 255) / 256, count), 256>>>(third, out, plane);
   });
-  run("one", 3e-3, [&] {
+  run("one", 4e-3, [&] {
     letterbox_pixel<<<grid(DOWN, ACROSS), block>>>(pixels, images, normalize,
                                                    height, width, out);
   });

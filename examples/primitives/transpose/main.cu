@@ -61,8 +61,8 @@ int main() {
             in, out, rows, columns, from_row, to_row, down);
   });
   const double us = time_us([&] {
-    MUST(cudaMemcpyAsync(out, in, in.bytes() / 2, cudaMemcpyDeviceToDevice));
+    MUST(cudaMemcpyAsync(out, in, in.bytes(), cudaMemcpyDeviceToDevice));
   });
-  std::printf("%-14s %8.1f us, %5.0f GB/s\n", "copy of half", us,
-              in.bytes() / us / 1e3);
+  std::printf("%-14s %8.1f us, %5.0f GB/s\n", "copy", us,
+              2.0 * in.bytes() / us / 1e3);
 }
