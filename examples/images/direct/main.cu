@@ -1,6 +1,7 @@
 // A convolution with windows of 3 x 3 as it is defined: a result for each
 // thread; the weights in constant memory, or the image in shared memory; and
 // many results for each thread.
+// requires: sm_80
 #include "images/convolution.cuh"
 #include "images/direct/constant.cu"
 #include "images/direct/naive.cu"
@@ -56,7 +57,7 @@ int main() {
     direct_window<7, 8, 8, 4, 8, 3, 3, 1, false>
         <<<grid, 128>>>(s, down, across, c.x, c.w, c.y);
   });
-  c.run("window, ahead", [&] {  // copies that go their way from sm_80 on
+  c.run("window, ahead", [&] {
     direct_window<7, 8, 8, 4, 4, 3, 3, 1, true>
         <<<grid, 128>>>(s, down, across, c.x, c.w, c.y);
   });

@@ -12,7 +12,8 @@ int main() {
                           {333, 500},   {2048, 2048}, {640, 480},
                           {1, 1},       {1200, 1601}};
   const int count = sizeof sizes / sizeof sizes[0], height = 637, width = 644;
-  const double mean[] = {0.485, 0.456, 0.406}, std[] = {0.229, 0.224, 0.225};
+  const double mean[] = {0.485, 0.456, 0.406},
+               deviation[] = {0.229, 0.224, 0.225};
   const int border = 114;
   std::vector<Image> table;
   long long bytes = 0;
@@ -51,7 +52,7 @@ int main() {
           v = (1 - t) * ((1 - s) * up[0] + s * up[right]) +
               t * ((1 - s) * low[0] + s * low[right]);
         }
-        wanted.push_back((v / 255 - mean[c]) / std[c]);
+        wanted.push_back((v / 255 - mean[c]) / deviation[c]);
       }
 
   Array<unsigned char> pixels(host), first(wanted.size()), second(first.size());
@@ -72,7 +73,7 @@ int main() {
   Normalize normalize;
   Scale scale;
   for (int c = 0; c < 3; ++c) {
-    const double by = 1 / (255 * std[c]), plus = -mean[c] / std[c];
+    const double by = 1 / (255 * deviation[c]), plus = -mean[c] / deviation[c];
     normalize.by[c] = by, normalize.plus[c] = plus;
     // A sum is ONE for each level, and 2^23 more.
     scale.by[c] = by / ONE, scale.plus[c] = plus - 0x1p23 / ONE * by;
