@@ -138,7 +138,7 @@ def test_the_choice_goes_by_sizes():
     for kind in KINDS:
         assert choose.way(kind, plain._replace(groups=256)) == "depthwise"
     first = Shape(32, 3, 224, 224, 64, (7, 7), (2, 2), (3, 3))
-    assert choose.way("fp32", first) == "direct"
+    assert choose.way("fp32", first) == choose.IMPLICIT
 
 
 def test_instances_are_those_of_the_files():

@@ -50,8 +50,7 @@ VARIANTS = {
     "window, weights across": Variant(
         "window", "several, weights across", 1.5, across=True
     ),
-    # 32 sectors for a load become 4: L1 had more to do with them than with all
-    # loads of the compute.
+    # 32 sectors for a load become 4, and L1 has less to do.
     "weights along": Variant("window", "window, weights across", 1.2),
     # The next step is on its way while this one is computed.
     "next step ahead": Variant("window", "weights along", 1.1, ahead=True),

@@ -196,4 +196,4 @@ launch.direct(single, ct.to_device(point), ct.to_device(ramp), found)()
 print("the window:", ramp[0, 0].astype(int), sep="\n")
 print("around the point:", found.get()[0, 0, 1:4, 1:4].astype(int), sep="\n")
 turned = ramp[..., ::-1, ::-1]
-ct.check(found[:, :, 1:4, 1:4], turned, name="turned by 180 degrees", rtol=0)
+ct.check(found[:, :, 1:4, 1:4], turned, name="the window turned", rtol=0)

@@ -271,7 +271,7 @@ if not ct.tool.running():
         statement={
             "en": "im2col itself has not much that needs to be optimized. (Time of "
             "its kernel / of ours, small anchor; we take 1.1 as the bound.)",
-            "zh": "im2col 算子本身没有太多需要优化的地方。（它的 kernel 的用时 / 我们的用时，小锚点；"
+            "zh": "im2col 算子本身没有太多需要优化的地方。（它的 kernel 的用时 / 我们的用时，小基准形状；"
             "以 1.1 为界。）",
         },
         expected=1.1,

@@ -75,8 +75,8 @@ for name, shape in layers.items():
     right = expected(shape, images, weights)
     runs = {}
     for at_once in (1, 4, 16):
-        runs[f"{at_once} at once"] = launch.convolve(shape, x, w, y, at_once)
-    runs["all at once"] = launch.convolve(shape, x, w, y, shape.images)
+        runs[f"{at_once} images"] = launch.convolve(shape, x, w, y, at_once)
+    runs["all images"] = launch.convolve(shape, x, w, y, shape.images)
     for label, run in runs.items():
         ct.poison(y)
         run()
@@ -116,10 +116,10 @@ if not ct.tool.running():
             "im2col / copy": copies[name]
             .ratio("chosen", "copy of a half")
             .median,
-            "all at once": one["all at once"].value,
+            "all images": one["all images"].value,
             "the product alone": one["the product alone"].value,
             "cuDNN": one["cuDNN"].value,
-            "ours / cuDNN": one.ratio("all at once", "cuDNN").median,
+            "ours / cuDNN": one.ratio("all images", "cuDNN").median,
         }
     ct.table(
         "convolution by im2col, by layer",
@@ -127,7 +127,7 @@ if not ct.tool.running():
         corner="layer",
         units={
             "im2col / copy": "×",
-            "all at once": "TFLOP/s",
+            "all images": "TFLOP/s",
             "the product alone": "TFLOP/s",
             "cuDNN": "TFLOP/s",
             "ours / cuDNN": "×",
@@ -139,11 +139,11 @@ if not ct.tool.running():
 
 # %% at-once
 if not ct.tool.running():
-    counts = "1", "4", "16", "all"
+    counts = {n: f"{n} images" for n in ("1", "4", "16", "all")}
     ct.table(
         "images at once",
         {
-            name: {n: one[f"{n} at once"].value for n in counts}
+            name: {n: one[label].value for n, label in counts.items()}
             for name, one in times.items()
         },
         corner="layer",
@@ -164,9 +164,9 @@ if not ct.tool.running():
             ),
             "convolution, large anchor, 0.85 of cuDNN": times[
                 "large anchor"
-            ].goal("all at once", "cuDNN", 0.85),
+            ].goal("all images", "cuDNN", 0.85),
             "convolution, 7 x 7 pixels, as cuDNN": times["7 x 7 pixels"].goal(
-                "all at once", "cuDNN", 1.0
+                "all images", "cuDNN", 1.0
             ),
         },
     )

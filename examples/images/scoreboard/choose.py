@@ -13,7 +13,6 @@ from typing import Any
 
 import cudatut as ct
 from cudatut.book.images.depthwise import launch as depthwise
-from cudatut.book.images.direct import launch as direct
 from cudatut.book.images.im2col import launch as im2col
 from cudatut.book.images.implicit_gemm import launch as implicit
 from cudatut.book.images.shapes import Shape
@@ -26,18 +25,14 @@ WAYS: dict[str, dict[str, Callable]] = {
     "fp32": {
         "depthwise": depthwise.planes,
         "Winograd": winograd.winograd,
-        "direct": direct.window,
         "im2col": im2col.convolve,
         # `fp32` chooses between its kernels, where there is more than one.
-        IMPLICIT: getattr(implicit, "fp32", implicit.offsets),
+        IMPLICIT: implicit.fp32,
     },
     "bf16": {"depthwise": depthwise.channels, IMPLICIT: implicit.bf16},
 }
 # --8<-- [end:ways]
-FOLDERS = [
-    module.FOLDER for module in (depthwise, direct, im2col, implicit, winograd)
-]
-FEW = 4  # channels of a group, in a window of which a product is shallow
+FOLDERS = [module.FOLDER for module in (depthwise, im2col, implicit, winograd)]
 PIXELS = 64  # of the results of an image, which are few
 DEEP = 1024  # weights of a filter
 
@@ -48,8 +43,6 @@ def able(kind: str, shape: Shape) -> list[str]:
     found = [IMPLICIT]
     if kind == "fp32" and shape.groups == 1:
         found.insert(0, "im2col")
-    if kind == "fp32" and not direct.refuses_window(shape):
-        found.insert(0, "direct")
     if kind == "fp32" and not winograd.refuses(shape):
         found.insert(0, "Winograd")
     if not depthwise.refuses(shape):
@@ -71,11 +64,6 @@ def way(kind: str, shape: Shape) -> str:
         return IMPLICIT
     if winograd.suits(shape):
         return "Winograd"
-    # A product is shallow, and a direct kernel reads the image once.
-    if shape.channels // shape.groups <= FEW and not direct.refuses_window(
-        shape
-    ):
-        return "direct"
     # Its tiles are of pixels of several images, which a copy brings together.
     if shape.groups == 1 and high * wide <= PIXELS and depth >= DEEP:
         return "im2col"

@@ -15,7 +15,7 @@ from cudatut.book.images.scoreboard.networks import NETWORKS, Layer
 SEED = 2026
 BATCHES = 1, 8, 32, 128
 # The first 8 digits of the commit that ended the tuning, such as 0x1234abcd.
-MORE_SEED: int | None = None
+MORE_SEED: int | None = 0xC32A1A4E
 MOST = 1 << 28  # words of the images, and of the results
 
 
