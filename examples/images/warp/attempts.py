@@ -66,6 +66,7 @@ VARIANTS = {
 # Each variant at three angles, and the last angle against NumPy.
 
 # %% check
+warp.compile_ahead()
 host = ct.rng(0).integers(0, 256, (side, side, 3), "uint8")
 x, out = ct.to_device(host), ct.empty(host.shape, "uint8")
 pixels = ct.empty((side, warp.pitch_of(side), 4), "uint8")

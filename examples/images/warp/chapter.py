@@ -115,6 +115,7 @@ ct.picture(
 # Right before fast: every way, on ragged sizes, against NumPy in fp64.
 
 # %% check
+warp.compile_ahead()
 shapes = ((1, 1), (1, 9), (7, 5), (31, 33), (130, 65))
 
 

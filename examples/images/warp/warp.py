@@ -42,6 +42,23 @@ def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
     return ct.Kernel(f"{FOLDER}/{source}.cu", name, dict(defines))
 
 
+def compile_ahead() -> None:
+    """All kernels without macros side by side."""
+    borders = [border.upper() for border in BORDERS]
+    found = [
+        ("warp", f"warp<{taps}, {border}>")
+        for taps in TAPS.values()
+        for border in borders
+    ]
+    found += [("warp", "warp_forward"), ("warp", "warp_float<CONSTANT>")]
+    found += [("four", "pad"), ("four", "warp_points"), ("four", "between")]
+    found += [("four", "warp_filtered")]
+    found += [("packed", "warp_sampled"), ("packed", "warp_gathered")]
+    for way in ("four", *BY_WORDS):
+        found += [(way, f"warp_{way}<{border}>") for border in borders[:2]]
+    ct.compile_ahead([(f"{FOLDER}/{file}.cu", name) for file, name in found])
+
+
 def map_back(
     matrix: Any, height: int, width: int, beyond: tuple = (PIXELS, 0)
 ) -> np.void:
