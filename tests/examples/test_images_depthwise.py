@@ -12,8 +12,8 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.depthwise import launch
 from cudatut.book.images.depthwise.launch import FOUR, TWO, Part, Strip
-from cudatut.book.images.shapes import MOST, Shape, reference
 from cudatut.book.images.scoreboard.networks import NETWORKS
+from cudatut.book.images.shapes import MOST, Shape, reference
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 HERE = Path(__file__).parent

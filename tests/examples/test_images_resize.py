@@ -239,5 +239,5 @@ def test_the_way_by_size(size, to, way):
 
 
 def test_more_rows_for_a_thread_where_there_are_blocks_enough():
-    few, many = (resize.way_for((540, 960), to, 132) for to in ((1080, 1920), (2160, 3840)))
-    assert few["ROWS"] == 8 and many["ROWS"] == 16
+    sizes = ((1080, 1920), (2160, 3840), (4320, 7680))
+    assert [resize.way_for((540, 960), to, 132)["ROWS"] for to in sizes] == [8, 16, 32]

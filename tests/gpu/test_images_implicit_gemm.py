@@ -16,6 +16,9 @@ SHAPES = [
     *RAGGED,
     Shape(2, 24, 8, 12, 72, (3, 3), pad=(1, 1)),
     Shape(3, 40, 5, 4, 20, (3, 3), pad=(1, 0), dilation=(1, 2)),
+    Shape(3, 40, 5, 8, 20, (5, 3), (2, 1), (3, 1)),
+    Shape(1, 34, 9, 12, 24, (5, 3), pad=(3, 1), dilation=(2, 1), groups=2),
+    Shape(1, 32, 9, 12, 72, (3, 1), pad=(1, 0), groups=2),
     Shape(2, 96, 8, 8, 48, (3, 3), pad=(1, 1), groups=2),
     Shape(1, 64, 9, 9, 64, (3, 3), pad=(1, 1), groups=8),
     Shape(2, 64, 9, 10, 64, (3, 3), (2, 2), (1, 1), groups=16),
@@ -78,12 +81,20 @@ def test_tiles_and_parts(tile):
             assert wrong(run, arguments[-1], expected) == 0, (shape, parts)
 
 
+@pytest.mark.parametrize("shape", [one for one in SHAPES if not launch.no_lines(one, 0)], ids=str)
+def test_lines(shape):
+    arguments, expected = given(shape)
+    for changes in ({}, {"stages": 3}, {"bk": 8, "stages": 4}, {"bn": 64, "blocks": 5}):
+        run = launch.lines(*arguments, launch.OF_LINES._replace(**changes))
+        assert wrong(run, arguments[-1], expected) == 0, changes
+
+
 @HOPPER
 @pytest.mark.parametrize("shape", [one for one in SHAPES if not launch.no_boxes(one, 0)], ids=str)
 def test_boxes(shape):
     arguments, expected = given(shape)
     patches = launch.STRIPS if launch.pointwise(shape) else launch.PATCHES
-    tiles = launch.WIDE, Tile(64, 128, 32, 8, 8, 2, 3), Tile(64, 64, 16, 8, 8, 3, 6)
+    tiles = launch.WIDE, Tile(64, 64, 16, 8, 8, 3, 6)
     for tile, patch in itertools.product(tiles, patches):
         if shape.groups > 1 and shape.channels // shape.groups % tile.bk:
             continue
@@ -149,6 +160,12 @@ FAULTS = {
         ("place % s.out_width * s.stride_x", "place % s.out_width"),
         ("<< (r * s.columns + c);", "<< (r * s.rows + c);"),
     ],
+    "lines.cu": [
+        ("x > 0 ? at + 3 : OfB::ZERO", "at + 3"),
+        ("from[j / 4][TAP + j % 4]", "from[j / 4][2 - TAP + j % 4]"),
+        ("block = 0, a_copy.from += 2ll * deep * pitch;", "block = 0;"),
+        ("threadIdx.x % 2 ? left + EXTENT : left - 4", "left - 4"),
+    ],
     "taps.cu": [
         ("column = 0, ++row;", "column = 0;"),
         ("right = column * s.dilation_x", "right = column"),
@@ -160,13 +177,19 @@ CAUGHT_BY = [
     Shape(3, 16, 13, 17, 24, (3, 2), (2, 2), (1, 2), (1, 3)),
     Shape(2, 96, 7, 9, 48, (3, 3), pad=(1, 1), groups=2),
 ]
+ON_LINES = [
+    Shape(2, 24, 6, 8, 20, (3, 3), pad=(1, 1)),
+    Shape(2, 24, 6, 136, 20, (3, 3), pad=(1, 1)),
+]
 
 
 @pytest.mark.parametrize("source", FAULTS)
 def test_faults_in_index_maps_are_noticed(source, monkeypatch):
     text = (ct.paths.examples_dir() / launch.FOLDER / source).read_text()
-    way = launch.offsets if source == "offsets.cu" else launch.taps
-    more = () if source == "offsets.cu" else (4,)
+    way = getattr(launch, source.removesuffix(".cu"))
+    more = (4,) if source == "taps.cu" else ()
+    tile = launch.OF_LINES if source == "lines.cu" else launch.WIDE
+    caught_by = ON_LINES if source == "lines.cu" else CAUGHT_BY
     # Images in the middle of an array: what is read beside them is there.
     for before, after in FAULTS[source]:
         assert text.count(before) == 1, before
@@ -178,11 +201,11 @@ def test_faults_in_index_maps_are_noticed(source, monkeypatch):
         found = 0
         with monkeypatch.context() as patched:
             patched.setattr(launch, "kernel", kernel)
-            for shape in CAUGHT_BY:
+            for shape in caught_by:
                 images, weights = whole(shape._replace(images=shape.images + 4))
                 expected = reference(shape, images[2:-2], weights)
                 y = ct.empty(expected.shape, "float32")
                 x = ct.to_device(images)[2:-2]
-                run = way(shape, x, ct.to_device(weights), y, launch.WIDE, *more)
+                run = way(shape, x, ct.to_device(weights), y, tile, *more)
                 found += wrong(run, y, expected)
         assert found, f"nobody notices {after!r} for {before!r}"

@@ -29,20 +29,21 @@ def index_map(
     s.text_to(56, matrix.center(k, 0)[1] + 5, f"k = {k}", "muted")
     s.text(matrix.center(0, pixel)[0], matrix.corner(depth, 0)[1] + 16, tr(f"pixel {pixel}", f"像素 {pixel}"), "muted")  # fmt: skip
     cell, left, top = 26, 430, 68
+    front = Grid(s, left, top, cell, cell, gap=2, rx=2)
     for c in range(channels):
         shift = (channels - 1 - c) * 14
         image = Grid(s, left + shift, top - shift + 14, cell, cell, gap=2, rx=2)
-
-        def kind(i, j, c=c):
-            inside = p - pad <= i < p - pad + window and t - pad <= j < t - pad + window
-            if c == channel and (i, j) == (y, x):
-                return "c2 solid"
-            return "c1" if inside and c == channel else "hollow"
-
         if c == channel:
             front = image
         else:
             image.fill(size, size, lambda i, j: "hollow")
+
+    def kind(i, j):
+        inside = p - pad <= i < p - pad + window and t - pad <= j < t - pad + window
+        if (i, j) == (y, x):
+            return "c2 solid"
+        return "c1" if inside else "hollow"
+
     front.fill(size, size, kind)
     s.text_from(
         left,
@@ -78,7 +79,7 @@ def mask(
     found = []
     for i, (p, t) in enumerate(places):
         grid = Grid(s, 24 + i * 220, 18, cell, cell, gap=2, rx=2)
-        bits = []
+        bits: list[int] = []
 
         def kind(y, x, p=p, t=t, bits=bits):
             inside = pad <= y < pad + size and pad <= x < pad + size

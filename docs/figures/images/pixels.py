@@ -53,12 +53,16 @@ def warps(width: int = 12, height: int = 8, lanes: int = 8, block: int = 2) -> s
         cells = Grid(s, left, 34, cell, gap=3)
         own = {(2, 1 + i) if part == 0 else (i, 4): i for i in range(lanes)}
         beside = {(3, 1 + i) if part == 0 else (i, 5) for i in range(lanes) if block > 1}
+
+        def kind(y, x, own=own, beside=beside):
+            if (y, x) in own:
+                return "c1 solid", own[y, x]
+            return "c1" if (y, x) in beside else "hollow"
+
         cells.fill(
             height,
             width,
-            lambda y, x, own=own, beside=beside: (
-                ("c1 solid", own[y, x]) if (y, x) in own else "c1" if (y, x) in beside else "hollow"
-            ),
+            kind,
         )
         s.text(left + width * cell / 2, 22, name, "bold")
         touched.append(len({y for y, _ in own}))

@@ -147,15 +147,15 @@ def mistakes(n: int = 2, to: int = 16) -> str:
         low = min(floor(at), n - 2)
         return values[low] * (1 - (at - low)) + values[low + 1] * (at - low)
 
-    lines = {"c1": [], "c2": []}
+    lines: dict[str, list[tuple[float, float]]] = {"c1": [], "c2": []}
     for x in range(to):
         center = left + (x + 0.5) * wide / to
         lines["c1"].append((center, 20 + high * (1 - right((x + 0.5) * n / to - 0.5))))
         lines["c2"].append((center, 20 + high * (1 - right(x * n / to))))
     for cls, points in lines.items():
         s.polyline(points, cls)
-        for x, y in points:
-            s.circle(x, y, 3, f"{cls} solid")
+        for point in points:
+            s.circle(*point, 3, f"{cls} solid")
     s.line(left, 20 + high, left + wide, 20 + high, "axis")
     for i in range(n):
         s.text(

@@ -74,13 +74,13 @@ def strip(window: int = 3, across: int = 4, down: int = 7) -> str:
     results = Grid(s, right, top + half * cell, cell, cell)
     for y in range(down):
         results.row(y, [("c4", "")] * across)
-    needed = across + 2 * half
+    words = across + 2 * half
     alt = tr(
         f"Left: {rows} rows of {columns} words, in vectors of {across}. Of each row a thread needs the {across} words in the middle vector, and {half} on either side. Right: its strip of {down} rows of {across} results.",
         f"左边：{rows} 行，每行 {columns} 个字，按 {across} 个一组分成向量。每一行里，线程需要中间向量的 {across} 个字，以及两侧各 {half} 个。右边：它算出的一条，{down} 行，每行 {across} 个结果。",
     )
     caption = tr(
-        f"A window of {window} × {window}: {rows} × {needed} words for {down} × {across} results, where a thread for each result would read {window * window} words for one.",
-        f"{window} × {window} 的窗口：{down} × {across} 个结果要读 {rows} × {needed} 个字；若每个线程只算一个结果，每个结果就要读 {window * window} 个字。",
+        f"A window of {window} × {window}: {rows} × {words} words for {down} × {across} results, where a thread for each result would read {window * window} words for one.",
+        f"{window} × {window} 的窗口：{down} × {across} 个结果要读 {rows} × {words} 个字；若每个线程只算一个结果，每个结果就要读 {window * window} 个字。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -241,6 +241,9 @@ __global__ void __launch_bounds__(128 + CONSUMERS * 128, 1)
 // Instances that are compiled by the tests:
 // @instance convolve<2,256,4,64>
 // @instance convolve<3,128,5,64>
-// @instance convolve<2,192,4,64>
+// @instance convolve<2,192,5,64>
+// @instance convolve<2,128,6,64>
+// @instance convolve<3,64,6,64>
 // @instance convolve<2,64,8,64>
-// @instance convolve<3,64,10,32>
+// @instance convolve<2,128,12,32>
+// @instance convolve<3,64,12,32>

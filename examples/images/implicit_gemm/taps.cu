@@ -251,5 +251,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 // @instance convolution<64,128,16,8,8,3,3,1,false>
 // @instance convolution<64,128,16,8,8,3,3,4,true>
 // @instance convolution<64,64,16,8,8,3,6,1,false>
-// @instance convolution<32,64,16,4,8,4,8,4,false>
+// @instance convolution<64,64,16,8,4,4,4,1,true>
+// @instance convolution<32,64,16,4,8,4,8,1,true>
+// @instance convolution<32,64,16,4,8,4,8,4,true>
 // @instance convolution<16,64,16,4,4,3,8,1,true>

@@ -142,8 +142,13 @@ def way_for(size: tuple, to: tuple, sms: int) -> dict[str, Any]:
     if to[0] <= size[0]:
         return {"way": "rows"}
     # More rows of a thread share more, if enough blocks are left.
-    blocks = ct.cdiv(to[1], BLOCK[0] * PIXELS) * ct.cdiv(to[0], BLOCK[1] * 16)
-    return {"way": "kept", "ROWS": 16 if blocks >= 3 * sms else 8}
+    for rows, waves in ((32, 6), (16, 3)):
+        blocks = ct.cdiv(to[1], BLOCK[0] * PIXELS) * ct.cdiv(
+            to[0], BLOCK[1] * rows
+        )
+        if blocks >= waves * sms:
+            return {"way": "kept", "ROWS": rows}
+    return {"way": "kept", "ROWS": 8}
 
 
 def fastest(image: Any, out: Any) -> Callable:
