@@ -43,7 +43,7 @@ def test_what_is_counted():
 
 
 def test_of_a_page_the_article_counts_with_its_title_and_the_time():
-    article = main_path.with_time("<h1>Add</h1><p>Two words</p>", 5, "en")
+    article = main_path.with_time("<h1>Add</h1><p>Two words</p>", (5, 5), "en")
     page = f'<nav>Menu</nav><article class="a b"\n>{article}</article><footer>Next</footer>'
     assert main_path.of_page(page) == main_path.amount(article)
     assert main_path.of_page(page)["words"] > 3
