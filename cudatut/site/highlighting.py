@@ -25,10 +25,14 @@ _LONG_STRING = re.compile(
     r"(?P<begin>[A-Za-z]*(?P<quotes>\"{3}|'{3}))(?P<code>.*)(?P=quotes)", re.DOTALL
 )
 _IS_CUDA = re.compile(r"\b(?:__global__|__device__)\b.*[;{]", re.DOTALL)
+_IS_PYTHON = re.compile(r"^(?:import|from) \w", re.MULTILINE)
 
 
 class _Python(PythonLexer):
-    """Python, whose long strings are CUDA C++ where they hold a function for the GPU; docstrings are text."""
+    """Python, whose long strings are CUDA C++ where they hold a function for the GPU; docstrings are text.
+
+    Where such a string is a whole program, which another process is to run, it is Python again.
+    """
 
     def get_tokens_unprocessed(self, *given: Any) -> Iterator[_Token]:
         string: list[_Token] = []
@@ -43,17 +47,21 @@ class _Python(PythonLexer):
 
 
 def _string(tokens: list[_Token]) -> Iterable[_Token]:
-    """The tokens of a string of Python; what it holds in those of CUDA C++, where it is that."""
+    """The tokens of a string of Python; what it holds in those of its own language, where there is a kernel in it."""
     whole = _LONG_STRING.fullmatch("".join(text for _, _, text in tokens))
     if not whole or tokens[0][1] in String.Doc or not _IS_CUDA.search(whole["code"]):
         return tokens
     first, _, _ = tokens[0]
-    inside = first + whole.start("code")
-    code = (
-        (inside + at, kind, text) for at, kind, text in _CUDA.get_tokens_unprocessed(whole["code"])
+    inside, lexer = (
+        first + whole.start("code"),
+        _PYTHON if _IS_PYTHON.search(whole["code"]) else _CUDA,
     )
-    end = (first + whole.end("code"), String.Double, whole["quotes"])
-    return [(first, String.Double, whole["begin"]), *code, end]
+    code = lexer.get_tokens_unprocessed(whole["code"])
+    return [
+        (first, String.Double, whole["begin"]),
+        *((inside + at, kind, text) for at, kind, text in code),
+        (first + whole.end("code"), String.Double, whole["quotes"]),
+    ]
 
 
 _PYTHON, _CUDA = _Python(), CudaLexer()

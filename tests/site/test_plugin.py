@@ -229,16 +229,6 @@ def test_contents_that_disagree_with_the_pages(project, caplog):
 def test_contents_of_the_book():
     parts = contents.load(ROOT / "docs/contents.yml")
     assert [part.id for part in parts][:4] == ["start", "basics", "reduction", "gemm"]
-    with locale.using("en"):
-        html = contents.landing_html()
-    assert html.count("<li") == sum(len(part.chapters) for part in parts)
-    drafts = [c for part in parts for c in part.chapters if c.draft]
-    unwritten = [c for part in parts for c in part.chapters if not c.written and not c.draft]
-    assert html.count("not yet written") == len(unwritten) > 0
-    assert html.count("in progress") == len(drafts)
-    with locale.using("zh"):
-        chinese = contents.landing_html()
-    assert (chinese.count("尚未撰写"), chinese.count("撰写中")) == (len(unwritten), len(drafts))
     assert str(contents.nav(parts, "en")).count(".md") == str(contents.nav(parts, "zh")).count(
         ".md"
     )

@@ -74,7 +74,8 @@
     fold.querySelector(":scope > .ct-predicted")?.remove();
     const filled = cells.filter(({ input }) => input.value.trim());
     if (!fold.open || !filled.length) return;
-    const answer = answers(fold), rows = filled.map((one) => [said(words.cell, one), one.input.value.trim(), answer(one)]);
+    const answer = answers(fold), name = (one) => (one.alone ? one.row : said(words.cell, one));
+    const rows = filled.map((one) => [name(one), one.input.value.trim(), answer(one)]);
     const known = rows.some(([, , page]) => page), shown = (row) => (known ? row : row.slice(0, 2));
     const box = document.createElement("div"), table = document.createElement("table");
     box.className = "ct-predicted ct-scroll";

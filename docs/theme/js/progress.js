@@ -58,7 +58,8 @@
     if (!on) there?.remove();
   };
   shows.push(() => {
-    for (const link of document.querySelectorAll(".md-nav--primary a.md-nav__link")) {
+    // The link of a part leads to its first chapter.
+    for (const link of document.querySelectorAll(".md-nav--primary li:not(.md-nav__item--nested) > a.md-nav__link")) {
       const name = link.hash ? "" : ctKept.named(link.href);
       // On a telephone a label stands in the place of the link to the open page.
       if (name) for (const one of link.parentElement.querySelectorAll(":scope > .md-nav__link")) ticked(one, ctKept.of(name).read);
