@@ -1,11 +1,10 @@
 """The table of contents: what is refused, which pages it keeps out of a site, and what it shows of each chapter."""
 
-import re
 
 import pytest
 import yaml
 
-from cudatut.site import contents, locale, state
+from cudatut.site import contents, state
 from cudatut.site.contents import Chapter, ContentsError, Part
 
 HEAD = ("title", "level", "about")

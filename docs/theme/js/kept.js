@@ -56,10 +56,10 @@ const ctKept = (() => {
   };
 
   // The name of a chapter by its address, "start/hello"; "" for all other pages.
-  const root = new URL(JSON.parse(document.getElementById("__config").text).base, location).pathname.replace(/\/?$/, "/");
+  const root = () => new URL(JSON.parse(document.getElementById("__config").text).base, location).pathname.replace(/\/?$/, "/");
   const named = (address) => {
-    const path = new URL(address, location).pathname.replace(/(index\.html)?$/, "");
-    const name = path.startsWith(root) ? path.slice(root.length).replace(/\/$/, "") : "";
+    const path = new URL(address, location).pathname.replace(/(index\.html)?$/, ""), home = root();
+    const name = path.startsWith(home) ? path.slice(home.length).replace(/\/$/, "") : "";
     return NAME.test(name) ? name : "";
   };
   return { of, change, add, named, root, text: () => written(all()), forget: () => keep(null) };

@@ -1,8 +1,8 @@
 // The empty cells of a table in the section 'Predict' can be filled in. What is written stays in this browser (kept.js), and
 // stands above the output when the reader opens it, beside what the page says where a row and a column there have the same names.
-{
-  const words = ctWords.predictions, chapter = ctKept.named(location.href);
-  const said = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+// On the document, whose listeners run before those of the window: before Material puts each table into a box of its own.
+document.addEventListener("DOMContentLoaded", () => {
+  const words = ctWords.predictions, chapter = ctKept.named(location.href), { said, make, showing } = ctProgress;
   const text = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
 
   // --- tables to fill in --------------------------------------------------------------------------------
@@ -17,10 +17,8 @@
     const head = [...table.tHead?.rows[0]?.cells || []].map(text), found = [];
     [...table.tBodies[0]?.rows || []].forEach((row, r) => [...row.cells].forEach((cell, c) => {
       if (c === 0 || text(cell) || cell.firstElementChild) return;
-      const input = document.createElement("input"), at = `${number}.${r}.${c}`;
+      const input = make("input", { className: "ct-guess", autocomplete: "off" }), at = `${number}.${r}.${c}`;
       const one = { at, row: text(row.cells[0]), column: head[c] || "", input, alone: head.length === 2 };
-      input.className = "ct-guess";
-      input.autocomplete = "off";
       input.setAttribute("aria-label", said(words.cell, one));
       input.addEventListener("input", () => ctKept.change(chapter, ({ predicted }) => {
         if (input.value.trim()) predicted[at] = input.value;
@@ -60,16 +58,11 @@
 
   // --- both, side by side ------------------------------------------------------------------------------------
 
-  const line = (cells, tag) => {
-    const row = document.createElement("tr");
-    cells.forEach((words, c) => {
-      const cell = document.createElement(c ? tag : "th");
-      if (!c || tag === "th") cell.scope = tag === "th" ? "col" : "row";
-      cell.textContent = words;
-      row.append(cell);
-    });
-    return row;
-  };
+  const line = (cells, tag) => make("tr", {}, ...cells.map((words, c) => {
+    const cell = make(c ? tag : "th", {}, words);
+    if (cell.tagName === "TH") cell.scope = tag === "th" ? "col" : "row";
+    return cell;
+  }));
   const compare = (fold, cells) => {
     fold.querySelector(":scope > .ct-predicted")?.remove();
     const filled = cells.filter(({ input }) => input.value.trim());
@@ -77,25 +70,20 @@
     const answer = answers(fold), name = (one) => (one.alone ? one.row : said(words.cell, one));
     const rows = filled.map((one) => [name(one), one.input.value.trim(), answer(one)]);
     const known = rows.some(([, , page]) => page), shown = (row) => (known ? row : row.slice(0, 2));
-    const box = document.createElement("div"), table = document.createElement("table");
-    box.className = "ct-predicted ct-scroll";
-    box.tabIndex = 0;
-    table.className = "ct-table";
-    table.createCaption().textContent = words.caption;
-    table.createTHead().append(line(shown([words.what, words.wrote, words.page]), "th"));
-    table.createTBody().append(...rows.map((row) => line(shown(row.map((cell) => cell || "–")), "td")));
-    box.append(table);
-    fold.querySelector("summary").after(box);
+    const table = make("table", { className: "ct-table" }, make("caption", {}, words.caption),
+      make("thead", {}, line(shown([words.what, words.wrote, words.page]), "th")),
+      make("tbody", {}, ...rows.map((row) => line(shown(row.map((cell) => cell || "–")), "td"))));
+    fold.querySelector("summary").after(make("div", { className: "ct-predicted ct-scroll", tabIndex: 0 }, table));
   };
 
   if (chapter) {
-    const all = section(document.getElementById("predict")), pairs = [];
+    const all = section(document.getElementById("predict")), pairs = new Map();
     all.filter((one) => one.tagName === "TABLE").forEach((table, number) => {
       const cells = fields(table, number);
       // What answers is the first fold with an output or an answer that comes after the table.
       const fold = [...document.querySelectorAll("article > details:is(.example, .success)")]
         .find((one) => table.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-      if (cells.length) pairs.push([fold, cells]);
+      if (cells.length) pairs.set(fold, [...pairs.get(fold) || [], ...cells]);
     });
     const show = () => {
       const { predicted } = ctKept.of(chapter);
@@ -104,8 +92,7 @@
         if (fold) compare(fold, cells);
       }
     };
-    for (const [fold] of pairs) fold?.addEventListener("toggle", show);
-    document.addEventListener("ct-kept", show);
-    show();
+    for (const fold of pairs.keys()) fold?.addEventListener("toggle", show);
+    showing(show);
   }
-}
+});
