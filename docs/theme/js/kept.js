@@ -25,11 +25,14 @@ const ctKept = (() => {
   const all = () => {
     try { return parsed(here ?? localStorage.getItem(KEY)) || new Map(); } catch { return new Map(); }
   };
+  const tell = () => document.dispatchEvent(new Event("ct-kept"));
   const keep = (text) => {
     try { text === null ? localStorage.removeItem(KEY) : localStorage.setItem(KEY, text); } catch { here = text ?? written(new Map()); }
-    document.dispatchEvent(new Event("ct-kept"));
+    tell();
   };
-  addEventListener("storage", ({ key }) => { if (key === KEY || key === null) document.dispatchEvent(new Event("ct-kept")); });
+  // Another page has changed it, or this one was left and is back.
+  addEventListener("storage", ({ key }) => { if (key === KEY || key === null) tell(); });
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) tell(); });
 
   const of = (name) => all().get(name) || chapter({});
   // `how` changes what is kept of a chapter, as `of` gives it.
