@@ -59,7 +59,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 def webp(array: Any, quality: int) -> bytes:
     """The same as a WebP that is not exact. Raises ToolMissing where Pillow is not installed."""
     try:
-        from PIL import Image  # type: ignore[import-not-found,unused-ignore]
+        from PIL import Image  # type: ignore[import-not-found,unused-ignore]  # where Pillow is not installed
     except ImportError as error:
         raise ToolMissing(
             "a picture with a quality is a WebP, which Pillow writes: `pip install pillow`; without quality= it is a PNG"
