@@ -1,6 +1,5 @@
 """The table of contents: what is refused, which pages it keeps out of a site, and what it shows of each chapter."""
 
-
 import pytest
 import yaml
 
