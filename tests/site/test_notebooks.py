@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +139,17 @@ def test_below_its_title_an_example_says_how_it_is_run_and_who_shows_it(build):
     shown = notebooks.head(record(), chapters)
     assert "<p><code>python -m cudatut run start/add</code></p>" in shown
     assert '<a href="start/a/">a &amp; co</a>, <a href="start/b/">b &amp; co</a></p>' in shown
-    assert notebooks.head(record()).count("<p") == 3
+    # First of all the notebook, as buttons; last its files, folded.
+    first, *_, last = re.findall(r"<(p|details)\b", shown)
+    assert (first, last) == ("p", "p") and shown.endswith("</p></details>")
+    buttons, _, rest = shown.partition("</p>")
+    assert re.findall(r'class="(md-button[^"]*)"', buttons) == [
+        "md-button md-button--primary",
+        "md-button",
+    ]
+    assert "md-button" not in rest and "add.py" not in rest.partition("<details")[0]
+    assert "<summary>Files: 1</summary><p><a" in rest
+    assert notebooks.head(record()).count("<p") == 4
     damaged = record(metadata=record().metadata | {"requires": "sm_x"})
     with pytest.raises(
         CudatutError, match="what it requires, and .*`python -m cudatut record start/add`"
@@ -218,3 +229,28 @@ def test_a_chinese_notebook_has_the_words_of_the_overlays(build):
     assert [one["source"] for one in shown["cells"][2:]] == [
         "".join(one["source"]) for one in raw["cells"][2:]
     ]
+
+
+def test_below_its_title_a_chapter_says_how_its_example_is_run_and_where_colab_opens_it(build):
+    example = build.example(FIRST)
+    html = notebooks.start_of_page("<h1>T</h1><h1>U</h1>", [example])
+    url = notebooks.colab_url(FIRST)
+    assert html == (
+        f'<h1>T</h1><p class="ct-begin"><a href="{url}">Open in Colab (T4)</a> · '
+        "All programs of this page: <code>python -m cudatut run start/add</code></p><h1>U</h1>"
+    )
+    assert notebooks.start_of_page("<h1>T</h1>", []) == "<h1>T</h1>"
+    nowhere = replace(example, requires="sm_100a")
+    assert "Colab" not in notebooks.start_of_page("<h1>T</h1>", [nowhere])
+
+
+@pytest.mark.parametrize("lang", locale.LANGUAGES)
+def test_every_chapter_begins_with_its_command_and_colab(built_site, lang):
+    folder = built_site / ("" if lang == "en" else "zh")
+    for chapter in contents.chapters(contents.load(paths.docs_dir() / "contents.yml")):
+        if not chapter.written:
+            continue
+        page = (folder / chapter.name / "index.html").read_text(encoding="utf-8")
+        line = re.search(r'<p class="ct-begin">(.*?)</p>', page.partition("<h2")[0])[1]
+        assert f"python -m cudatut run {chapter.name}" in line, chapter.name
+        assert line.count("colab.research.google.com") == 1, chapter.name
