@@ -70,12 +70,12 @@ __global__ void two_columns(const float* __restrict__ A,
   for (int start = 0; start < k; start += BK) {
 #pragma unroll
     for (int i = t; i < BM * BK; i += THREADS) {
-      int row = top + i / BK, a_inner = start + i % BK;
-      int column = left + i % BN, b_inner = start + i / BN;
+      int row = top + i / BK, of_a = start + i % BK;
+      int column = left + i % BN, of_b = start + i / BN;
       a[i / BK][i % BK] =
-          row < m && a_inner < k ? A[(size_t)row * k + a_inner] : 0.0f;
+          row < m && of_a < k ? A[(size_t)row * k + of_a] : 0.0f;
       b[i / BN][i % BN] =
-          b_inner < k && column < n ? B[(size_t)b_inner * n + column] : 0.0f;
+          of_b < k && column < n ? B[(size_t)of_b * n + column] : 0.0f;
     }
     __syncthreads();
 #pragma unroll
