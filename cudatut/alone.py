@@ -4,7 +4,8 @@
 
 A `main.cu` in a chapter's folder brings the input, launches, checks and times. Its `#include "..."` name files of the book,
 beside it or below examples/; each is put in once, where it is first named. What only the book reads is left out: marks of
-snippets, and the attributes of rungs. The first comment is the command that builds it.
+snippets, and the attributes of rungs. The first comment is the command that builds it; a line `// flags: -rdc=true` of the
+`main.cu` says which flags of its own it needs.
 """
 
 import re
@@ -15,8 +16,9 @@ from cudatut.errors import CudatutError
 
 NAME = "main.cu"
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"]+)"')
-_BOOKS = re.compile(r"[ \t]*(?://[ \t]*(?:--8<--|@rung|requires:)|#[ \t]*pragma[ \t]+once)")
+_BOOKS = re.compile(r"[ \t]*(?://[ \t]*(?:--8<--|@rung|requires:|flags:)|#[ \t]*pragma[ \t]+once)")
 _REQUIRES = re.compile(r"^// requires: (sm_(\d+)a?)\b", re.MULTILINE)
+_FLAGS = re.compile(r"^// flags: (.+)$", re.MULTILINE)
 _DEFAULT = 75  # what nvcc 13 compiles for when nobody says; newer GPUs compile its PTX once more
 
 
@@ -36,7 +38,9 @@ def program(chapter: str) -> str:
 def command(chapter: str) -> str:
     """The line that builds a chapter's program."""
     name, arch = chapter.rpartition("/")[2], arch_of(chapter)
-    return f"nvcc -O3 -std=c++17{f' -arch={arch}' if arch else ''} -o {name} {name}.cu"
+    main = (paths.examples_dir() / chapter / NAME).read_text(encoding="utf-8")
+    flags = [*([f"-arch={arch}"] if arch else []), *_FLAGS.findall(main)]
+    return " ".join(["nvcc -O3 -std=c++17", *flags, f"-o {name} {name}.cu"])
 
 
 def arch_of(chapter: str) -> str:

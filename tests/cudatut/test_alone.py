@@ -67,6 +67,18 @@ def test_the_architecture_is_the_highest_that_a_file_asks_for(book, requires, ar
     assert alone.arch_of("a/one") == arch
 
 
+def test_a_program_may_need_flags_of_its_own(book):
+    book(
+        a__one__main_cu='// What.\n// flags: -rdc=true --fmad=false\n#include "one.cu"\nint main() {}\n',
+        a__one__one_cu="// requires: sm_80\nvoid one();\n",
+    )
+    assert (
+        alone.command("a/one")
+        == "nvcc -O3 -std=c++17 -arch=sm_80 -rdc=true --fmad=false -o one one.cu"
+    )
+    assert "flags:" not in alone.program("a/one")
+
+
 def test_a_file_that_is_not_there_is_named(book):
     book(a__one__main_cu='\n#include "nothing.cu"\n')
     with pytest.raises(CudatutError, match=r"a/one/main.cu:2 includes 'nothing.cu', which"):

@@ -44,6 +44,15 @@ def test_what_the_files_of_an_example_import(monkeypatch):
     assert lacks("llm/serving_rivals") == {}
 
 
+def test_the_headers_of_cutlass_are_looked_for_by_their_package(monkeypatch):
+    from cudatut.book.images.cutlass_conv import conv
+
+    assert conv.PACKAGE == libraries.CUTLASS
+    monkeypatch.setattr(libraries, "installed", lambda module: module != "cutlass_library")
+    (lack,) = libraries.missing_beside(catalog.get("images/cutlass_conv"))
+    assert (lack.name, lack.command) == ("CUTLASS", f"pip install --no-deps {conv.PACKAGE}")
+
+
 def test_a_module_of_a_package_that_is_not_there():
     assert libraries.installed("json.decoder")
     assert not libraries.installed("nowhere_to_be_found")
@@ -81,6 +90,8 @@ def test_what_is_told_to_pip_fits_the_driver(book, monkeypatch, cuda, cupy, bind
         ("import torchvision", False),
         ("x = 'import torch'", False),
         ("vendor = 1", False),
+        ('found = find_spec("torch")', True),
+        ('found = find_spec("torchvision")', False),
     ],
 )
 def test_a_library_is_known_by_its_imports(book, monkeypatch, line, lacks):

@@ -1,12 +1,17 @@
 """examples/images/direct without a GPU: references, tiles with halos, pitches, what each rung takes, instances of the kernels."""
 
+import ast
+import re
+import struct
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import cudatut as ct
 from cudatut.book.images.direct import launch, reference
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape
-from cudatut.book.images.implicit_gemm.shapes import reference as plain
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape
+from cudatut.book.images.shapes import reference as plain
 
 LITTLE = [shape for shape in RAGGED if shape.flops < 2e6]
 PARTS = [launch.MANY, launch.FEW, launch.Part(8, 8, 32, 4), launch.Part(8, 8, 16, 4)]
@@ -98,7 +103,7 @@ def test_shared_memory_holds_a_step(shape, part):
     window = shape.window[0] * shape.window[1]
     assert 1 <= channels <= shape.channels // shape.groups
     # As several.cu counts them.
-    words = (channels * high * pitch + 3) // 4 * 4 + channels * window * part.together
+    words = (channels * high * pitch + 3) // 4 * 4 + channels * window * part.weights_pitch
     assert shared == 4 * words
     if channels > 1:
         assert shared <= 32 << 10
@@ -124,8 +129,81 @@ def test_parts_that_kernels_can_have():
 
 
 @pytest.mark.parametrize("change", [{"images": 0}, {"groups": 3}, {"window": (31, 3)}])
-@pytest.mark.parametrize("rung", ["naive", "constant", "tiled", "several", "window", "direct"])
+@pytest.mark.parametrize(
+    "rung", ["naive", "constant", "tiled", "several", "window", "ahead", "direct"]
+)
 def test_what_is_no_convolution_is_refused_before_any_array_is_looked_at(rung, change):
     shape = SMALL._replace(**change)
     with pytest.raises((ValueError, ZeroDivisionError), match="."):
         getattr(launch, rung)(shape, None, None, None)
+
+
+def folder(name):
+    return ct.paths.examples_dir() / "images" / name
+
+
+def test_python_s_struct_and_shape_cuh_have_the_same_numbers():
+    text = folder("shape.cuh").read_text(encoding="utf-8")
+    body = text[text.index("struct Shape {") : text.index("};")]
+    numbers = re.findall(r"\w+", body.split("int ", 1)[1].replace("int ", ""))
+    assert len(SMALL.struct()) == 4 * len(numbers)
+    found = dict(zip(numbers, np.frombuffer(SMALL.struct(), "int32").tolist(), strict=True))
+    assert found["images"] == 32 and found["groups"] == 1 and found["filters"] == 128
+    assert (found["rows"], found["columns"]) == SMALL.window
+    assert (found["out_height"], found["out_width"]) == SMALL.out
+    odd = Shape(1, 4, 9, 9, 4, (2, 3), (4, 5), (6, 7), (8, 9), 2)
+    found = dict(zip(numbers, np.frombuffer(odd.struct(), "int32").tolist(), strict=True))
+    assert [found[f"{what}_{axis}"] for what in ("stride", "pad", "dilation") for axis in "yx"] == [
+        4, 5, 6, 7, 8, 9,
+    ]  # fmt: skip
+    assert (found["channels"], found["filters"]) == (2, 2)
+
+
+def test_a_launch_past_the_checks_says_what_the_kernel_takes():
+    """A wrong size is 'too many resources requested for launch' to the driver."""
+    from cudatut.gpu.signature import parameters
+
+    source = (folder("direct") / "constant.cu").read_text(encoding="utf-8")
+    taken = parameters(source, "direct_constant")
+    kinds = ["P" if one.pointer else {"int32": "i"}.get(one.dtype, "s") for one in taken]
+    assert "".join(kinds) == re.sub(r"\d", "", launch.ARGUMENTS)
+    # Shape, an int, and both addresses where the next multiple of 8 is.
+    assert struct.calcsize(launch.ARGUMENTS) == len(SMALL.struct()) + 8 + 16
+
+
+def test_pitches_of_weights_are_those_of_the_kernels():
+    source = (folder("direct") / "weights.cuh").read_text(encoding="utf-8")
+    assert "return filters % 32 == 0 ? filters + 4 : filters;" in source
+    for part in (*PARTS, launch.EIGHT):
+        # 4 filters and 8 places, as copy_weights stores them, meet in no bank.
+        side = 4 if part.filters % 4 == 0 else 1
+        lanes = [lane // side * part.weights_pitch + lane % side for lane in range(32)]
+        assert len({word % 32 for word in lanes}) == 32
+        assert part.weights_pitch >= part.together
+
+
+def test_which_part_of_a_tile_suits_a_layer():
+    strided = SMALL._replace(stride=(2, 2))
+    assert launch.suits(strided, ahead=True) == launch.EIGHT
+    assert launch.suits(strided) == launch.suits(SMALL, ahead=True) == launch.MANY
+    assert launch.suits(strided._replace(filters=40), ahead=True) == launch.MANY
+
+
+def test_a_shape_says_itself_in_words():
+    assert SMALL.text == "32 x 128 x 28 x 28, 128 of 3 x 3, pad 1"
+    odd = Shape(1, 4, 9, 9, 4, (2, 3), (4, 5), (6, 7), (8, 8), 2)
+    assert odd.text == "1 x 4 x 9 x 9, 4 of 2 x 3, stride 4 x 5, pad 6 x 7, dilation 8, 2 groups"
+
+
+@pytest.mark.parametrize("chapter", ["direct", "im2col"])
+def test_each_planted_fault_has_its_place_in_a_kernel(chapter):
+    tests = Path(__file__).parents[1] / f"gpu/test_images_{chapter}.py"
+    (faults,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(tests.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
+    )
+    for file, was, fault in faults:
+        name = file if chapter == "direct" else "im2col"
+        text = (folder(chapter) / f"{name}.cu").read_text(encoding="utf-8")
+        assert was in text and was != fault

@@ -6,8 +6,8 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.im2col import launch
 from cudatut.book.images.im2col.reference import by_product, matrix
-from cudatut.book.images.implicit_gemm.shapes import LARGE, RAGGED, SMALL, Shape
-from cudatut.book.images.implicit_gemm.shapes import reference as plain
+from cudatut.book.images.shapes import LARGE, RAGGED, SMALL, Shape
+from cudatut.book.images.shapes import reference as plain
 
 LITTLE = [shape for shape in RAGGED if shape.flops < 2e7]
 
@@ -98,3 +98,26 @@ def test_pointwise_takes_windows_of_one_word():
         launch.pointwise(Shape(1, 4, 3, 3, 4, (1, 1), groups=2), None, None, None)
     with pytest.raises(ValueError, match="no kernel"):
         launch._filled("five", SMALL, 0, None, 4)
+
+
+def test_blocks_have_one_channel_or_several():
+    rows, pitch = launch.extents(SMALL)
+    assert launch._grid("words", SMALL, pitch, 1) == (ct.cdiv(rows * pitch, 256), 1)
+    assert launch._grid("four", SMALL, pitch, 1 << 30) == (ct.cdiv(pitch, 1024), 128)
+    blocks, high = launch._grid("four", LARGE, launch.extents(LARGE)[1], 4096)
+    assert blocks == 196 and high == ct.cdiv(256, 196 * 256 // 4096)
+    for most in (1, 100, 4096, 1 << 30):
+        blocks, high = launch._grid("row", SMALL, pitch, most)
+        each = ct.cdiv(128, high)
+        assert 1 <= high <= 128 and each * high >= 128
+
+
+def test_words_of_a_row_are_loaded_once_where_four_places_lie_in_one():
+    assert launch.chosen(SMALL) == launch.chosen(LARGE) == "row"
+    assert launch.chosen(SMALL._replace(stride=(2, 2))) == "four"  # 14 places a row
+    assert launch.chosen(SMALL._replace(window=(1, 1), pad=(0, 0))) == "four"
+    assert launch.chosen(SMALL._replace(dilation=(2, 2), pad=(2, 2))) == "four"
+    assert launch.chosen(SMALL._replace(height=7, width=7)) == "four"
+    assert "dilated" in launch.refuses_row(SMALL._replace(dilation=(1, 2)))
+    assert "stride" in launch.refuses_row(SMALL._replace(stride=(1, 3)))
+    assert "columns" in launch.refuses_row(SMALL._replace(window=(3, 9)))

@@ -1,10 +1,17 @@
 """examples/images/preprocess without a GPU: where an image goes, the taps, the bytes that count, and what a launcher refuses."""
 
+import subprocess
+from pathlib import Path
+
+import gpp
 import numpy as np
 import pytest
 
 import cudatut as ct
 from cudatut.book.images.preprocess import preprocess, reference
+
+HERE = Path(__file__).parent
+FOLDER = Path(preprocess.__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +64,7 @@ def test_batch_and_its_table():
     batch = preprocess.Batch(images)
     assert batch.firsts == [0, 48] and batch.pixels.size == 64 + preprocess.BEHIND
     table = batch.places(10, 10)
-    assert preprocess.IMAGE.itemsize == 40 and table["first"].tolist() == [0, 48]
+    assert preprocess.IMAGE.itemsize == 48 and table["first"].tolist() == [0, 48]
     assert table[0]["new_height"] == 6 and table[0]["top"] == 2 and table[0]["across"] == 0.5
 
 
@@ -76,4 +83,121 @@ def test_what_is_no_batch_is_refused(images, error):
 
 
 def test_neighbors_divide_the_width():
-    assert [preprocess.plan_of(w, PIXELS=4)["PIXELS"] for w in (640, 642, 641, 1)] == [4, 2, 1, 1]
+    widths = (640, 642, 641, 1)
+    assert [preprocess.plan_of(w, "rows")["PIXELS"] for w in widths] == [4, 2, 1, 1]
+    plans = [preprocess.plan_of(w, "dots") for w in widths]
+    assert [plan["NEIGHBORS"] for plan in plans] == [4, 2, 1, 1]
+    assert all(plan["PIXELS"] == 4 for plan in plans)
+
+
+def bf16(words):
+    return (words.astype("uint32") << 16).view("float32").astype("float64")
+
+
+def on_a_cpu(folder, images, height, width, way, align=16, border=114, source=None, **plan):
+    """What a kernel writes there; None where it reads a word beside the batch."""
+    batch = preprocess.Batch(images, align)
+    plan = preprocess.plan_of(width, way, **plan)
+    scale = preprocess.scale_of(way, border, reference.MEAN, reference.STD)
+    made = gpp.compiled(
+        HERE / "letterbox_on_cpu.cpp",
+        "-O1",
+        "-std=c++20",
+        "-ffp-contract=off",
+        *(f"-D{name}={value}" for name, value in plan.items()),
+        f"-DNAME=letterbox_{way}",
+        f"-DSCALE={'Scale' if way == 'dots' else 'Normalize'}",
+        f"-DTURNED={plan.get('CENTER', 0)}",
+        f"-DTILE_WIDE={32 * plan.get('PIXELS', 1)}",
+        f"-DTILE_HIGH={plan.get('DOWN', 8) * plan.get('ROWS', 1)}",
+        places=(
+            f'-DKERNEL="{source or FOLDER / (way + ".cu")}"',
+            f"-I{FOLDER}",
+            f"-I{HERE / 'no_cuda'}",
+        ),
+    )
+    given, out = folder / "batch", folder / "out"
+    table = batch.places(height, width)
+    given.write_bytes(batch.pixels.tobytes() + table.tobytes() + scale.tobytes())
+    run = [made, given, str(len(images)), str(height), str(width), out]
+    done = subprocess.run(run, check=False, timeout=60)
+    if done.returncode == 3:
+        return None
+    assert done.returncode == 0, done.returncode
+    return np.frombuffer(out.read_bytes(), "uint16")
+
+
+SIZES = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 65), (64, 48), (192, 96), (100, 300)]
+PLANS = [
+    ("pixel", {}),
+    ("rows", {}),
+    ("rows", {"PIXELS": 2, "ROWS": 1, "WORDS": 0, "BY_BITS": 0, "SKIP": 0}),
+    ("dots", {}),
+    ("dots", {"STREAMED": 1, "UNROLL": 4, "BOTH": 1}),
+    ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
+    ("dots", {"CENTER": 1, "ROWS": 1}),
+    ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
+    ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
+    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1}),
+    ("dots", {"CHANNELS_LAST": 1}),
+    ("rows", {"CHANNELS_LAST": 1}),
+    ("dots", {"SWAP": 0}),
+]
+
+
+@pytest.mark.parametrize("way, plan", PLANS)
+def test_every_kernel_makes_the_input_of_a_network(way, plan, tmp_path):
+    chance = np.random.default_rng(0)
+    images = [chance.integers(0, 256, (*size, 3), dtype="uint8") for size in SIZES]
+    for height, width, align in ((1, 1, 16), (64, 64, 1), (31, 33, 16), (66, 130, 1), (48, 96, 16)):
+        got = bf16(on_a_cpu(tmp_path, images, height, width, way, align, **plan))
+        want = np.stack([reference.letterbox(i, height, width) for i in images])
+        if plan.get("SWAP") == 0:
+            own = [reference.letterbox(i[:, :, ::-1], height, width) for i in images]
+            want = np.stack(own)
+        if plan.get("CHANNELS_LAST"):
+            want = want.transpose(0, 2, 3, 1)
+        error = np.abs(got.reshape(want.shape) - want)
+        assert (error <= 2**-8 * np.abs(want) + 1e-3).all(), (height, width, error.max())
+
+
+FAULTS = {
+    "a center at its corner": ("letterbox.cuh", "(x + Number(0.5)) * step - Number(0.5)", "x * step"),
+    "the other neighbor's weight": ("dots.cu", "right << 16 | (ONE - right)", "(ONE - right) << 16 | right"),
+    "a row too far": ("dots.cu", "one.lo * bytes", "(one.lo + 1) * bytes"),
+    "weights of rows exchanged": ("dots.cu", "1 - one.weight, one.weight}", "one.weight, 1 - one.weight}"),
+    "a channel of the next pixel": ("dots.cu", "0x4130", "0x4140"),
+    "no border": ("dots.cu", "in ? ZERO : scale.outside", "ZERO"),
+    "columns beside the image": ("dots.cu", "in ? right << 16 | (ONE - right) : 0", "right << 16 | (ONE - right)"),
+    "channels in their order": ("dots.cu", "SWAP ? 2 - c : c", "c"),
+    "a plane too near": ("letterbox.cuh", "3 * image * plane + pixel)", "2 * image * plane + pixel)"),
+    "the last columns": ("dots.cu", "left + WIDE > image.left", "left > image.left"),
+    "a row of weight 0 for all": ("dots.cu", "one.weight > 0 ? up + bytes : up", "up"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_noticed(name, tmp_path):
+    file, old, new = FAULTS[name]
+    for source in ("letterbox.cuh", "dots.cu"):
+        text = (FOLDER / source).read_text()
+        if source == file:
+            flat = " ".join(text.split())
+            assert flat.count(" ".join(old.split())) == 1, old
+            lines = text.splitlines(keepends=True)
+            whole = [k for k, line in enumerate(lines) if old in line]
+            assert len(whole) == 1, "the text of a fault stands in one line"
+            lines[whole[0]] = lines[whole[0]].replace(old, new)
+            text = "".join(lines)
+        (tmp_path / source).write_text(text)
+    chance = np.random.default_rng(0)
+    images = [chance.integers(0, 256, (*size, 3), dtype="uint8") for size in SIZES]
+    height, width = 48, 160
+    source = tmp_path / "dots.cu"
+    words = on_a_cpu(tmp_path, images, height, width, "dots", source=source)
+    if words is None:
+        return
+    got = bf16(words)
+    want = np.stack([reference.letterbox(i, height, width) for i in images])
+    error = np.abs(got.reshape(want.shape) - want)
+    assert not (error <= 2**-8 * np.abs(want) + 1e-3).all()

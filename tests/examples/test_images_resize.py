@@ -1,13 +1,19 @@
 """examples/images/resize without a GPU: index maps and weights, letterbox, mistakes, rounding, and what launchers refuse."""
 
+import ctypes
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 
+import gpp
 import numpy as np
 import pytest
 
+from cudatut import paths
 from cudatut.book.images.resize import reference, resize
 
+HERE = Path(__file__).resolve().parent
+FOLDER = paths.examples_dir() / "images/resize"
 SIZES = [1, 2, 3, 5, 7, 8, 31, 640, 1999]
 
 
@@ -138,3 +144,100 @@ def test_an_axis_has_16_bytes():
 def test_what_a_letterbox_refuses(wants, error):
     with pytest.raises(error):
         resize.letterbox(None, None, **wants)
+
+
+SHAPES = [(1, 1), (1, 2), (2, 1), (3, 3), (1, 9), (9, 1), (7, 5), (31, 33), (40, 70)]
+BYTES = "(unsigned char*)out, (const unsigned char*)image"
+AXES = "axis(of[0], of[2]), axis(of[1], of[3])"
+BOX = f"({BYTES}, {AXES}, of[4], of[5], of[6], of[7], 7)"
+KERNELS = {  # file, call, pixels of a thread across and down
+    "nearest": ("resize.cu", f"resize_nearest({BYTES}, {AXES})", (1, 1)),
+    "bilinear": ("resize.cu", f"resize_bilinear({BYTES}, {AXES})", (1, 1)),
+    "pixel": ("resize.cu", f"letterbox{BOX}", (1, 1)),
+    "rows": ("rows.cu", f"letterbox_rows{BOX}", (4, 2)),
+    "kept": ("kept.cu", f"letterbox_kept{BOX}", (4, 8)),
+}
+
+
+def library(name, folder, change=lambda text: text):
+    file, call, _ = KERNELS[name]
+    header = folder / "kernels.h"
+    text = change((FOLDER / file).read_text()).replace('extern "C"', "static")
+    text += """
+static Axis axis(int n, int to) { return {n, to, (float)((double)n / to), (float)(0.5 / to)}; }
+"""
+    header.write_text(text)
+    flags = ("-O1", "-ffp-contract=off", "-std=c++20", "-shared", "-fPIC", f"-DCALL={call}")
+    places = (f'-DKERNELS="{header}"', f"-I{FOLDER}")
+    return ctypes.CDLL(str(gpp.compiled(HERE / "images_on_cpu.cpp", *flags, places=places))).run
+
+
+def written(run, each, image, to, placed=None):
+    """What the kernel writes; it leaves 64 bytes behind it alone."""
+    out = np.full(3 * to[0] * to[1] + 64, 251, "uint8")
+    new = placed or (*to, 0, 0)
+    numbers = (*image.shape[:2], *new[:2], *to, *new[2:])
+    grid = (-(-to[1] // (32 * each[0])), -(-to[0] // (8 * each[1])))
+    run(out.ctypes, image.ctypes, *grid, 32, 8, (ctypes.c_int * 8)(*numbers))
+    assert (out[-64:] == 251).all()
+    return out[:-64].reshape(*to, 3)
+
+
+def right(name, run, size, to):
+    """Whether the kernel writes what it should, as a whole and as a letterbox."""
+    image, each = picture(*size) % 251, KERNELS[name][2]
+    got = written(run, each, image, to)
+    if name == "nearest":
+        return np.array_equal(got, reference.resize_nearest(image, *to))
+    values = reference.resize_bilinear(image, *to)
+    good = np.array_equal(got, reference.rounded(values, got))
+    if name == "bilinear":
+        return good
+    got = written(run, each, image, to, reference.placed(*size, *to))
+    return good and np.array_equal(got, reference.rounded(reference.letterbox(image, *to, 7), got))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_on_a_cpu(name, tmp_path):
+    run = library(name, tmp_path)
+    for size in SHAPES:
+        for to in SHAPES:
+            assert right(name, run, size, to), (size, to)
+
+
+FAULTS = {
+    "nearest": ("nearest(y, down), nearest(x, across)", "nearest(x, across), nearest(y, down)"),
+    "bilinear": ("row.hi, column.lo", "row.lo, column.hi"),
+    "pixel": ("tap(y - top, down)", "tap(y, down)"),
+    "rows": ("b = 3LL * row.hi * across.n", "b = 3LL * row.lo * across.n"),
+    "kept": ("up = above;", "up = below;"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_in_index_maps_are_noticed(name, tmp_path):
+    before, after = FAULTS[name]
+
+    def change(text):
+        assert before in text
+        return text.replace(before, after)
+
+    run = library(name, tmp_path, change)
+    assert not all(right(name, run, size, to) for size in SHAPES[3:] for to in SHAPES[3:])
+
+
+@pytest.mark.parametrize(
+    "size, to, way",
+    [
+        ((10, 10), (20, 20), "pixel"),
+        ((540, 960), (1080, 1920), "kept"),
+        ((4000, 4000), (2000, 2000), "rows"),
+    ],
+)
+def test_the_way_by_size(size, to, way):
+    assert resize.way_for(size, to, 132)["way"] == way
+
+
+def test_more_rows_for_a_thread_where_there_are_blocks_enough():
+    sizes = ((1080, 1920), (2160, 3840), (4320, 7680))
+    assert [resize.way_for((540, 960), to, 132)["ROWS"] for to in sizes] == [8, 16, 32]

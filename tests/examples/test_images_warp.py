@@ -143,6 +143,6 @@ def test_what_a_warp_refuses(wants):
 
 def test_structs_are_as_large_as_those_of_the_driver():
     """On a machine of 64 bits, by cuda.h."""
-    sizes = {"ResourceDesc": 144, "TextureDesc": 104, "ArrayDesc": 24, "Copy2D": 128}
+    sizes = {"ResourceDesc": 144, "TextureDesc": 104, "ArrayDesc": 40, "Copy2D": 128}
     assert {name: ctypes.sizeof(getattr(textures, name)) for name in sizes} == sizes
     assert textures.ResourceDesc.source.offset == 8 and textures.TextureDesc.border.offset == 40

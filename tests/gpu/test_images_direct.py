@@ -6,7 +6,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.direct import launch
 from cudatut.book.images.direct.launch import FEW, MANY, Part
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 SHAPES = [
     *RAGGED,
@@ -52,7 +52,9 @@ def test_all_rungs(shape):
         if not launch.refuses_several(shape, part):
             right(launch.several(*arguments, part), arguments, expected, f"several {part}")
         if not launch.refuses_window(shape):
-            right(launch.window(*arguments, part), arguments, expected, f"window {part}")
+            for ahead in (False, True):
+                run = launch.window(*arguments, part, ahead=ahead)
+                right(run, arguments, expected, f"window {part}, ahead: {ahead}")
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
@@ -63,6 +65,11 @@ def test_all_parts(part):
     ):
         arguments, expected = given(shape)
         right(launch.window(*arguments, part), arguments, expected, f"window {part}")
+        right(launch.window(*arguments, part, 2, True), arguments, expected, "two channels, ahead")
+        right(launch.ahead(*arguments), arguments, expected, "ahead")
+        across = (("ACROSS", 1),)
+        right(launch.window(*arguments, part, defines=across), arguments, expected, "across")
+        right(launch.several(*arguments, part, defines=across), arguments, expected, "across")
         right(launch.several(*arguments, part), arguments, expected, f"several {part}")
         right(launch.several(*arguments, part, room=1), arguments, expected, "one channel a step")
 
@@ -93,19 +100,26 @@ def test_what_does_not_fit_is_refused_and_writes_nothing():
         right(launch.direct(*arguments), arguments, reference(shape, *numbers(shape)), "direct")
 
 
-@pytest.mark.parametrize(
-    ("file", "was", "fault"),
-    [
-        ("naive", "r * s.dilation_y", "r"),
-        ("naive", "s.stride_y - s.pad_y", "s.stride_y"),
-        ("naive", "x < s.width", "x <= s.width"),
-        ("constant", "filter / s.filters", "0"),
-        ("tiled", "ty * s.stride_y * wide", "ty * wide"),
-        ("several", "q * s.dilation_x", "q"),
-        ("window", "row * STRIDE - s.pad_y", "row * STRIDE"),
-        ("window", "word[i * STRIDE + r]", "word[i + r]"),
-    ],
-)
+FAULTS = [
+    ("naive", "r * s.dilation_y", "r"),
+    ("naive", "s.stride_y - s.pad_y", "s.stride_y"),
+    ("naive", "x < s.width", "x <= s.width"),
+    ("constant", "filter / s.filters", "0"),
+    ("constant", "blockIdx.y * s.channels", "blockIdx.y"),
+    ("constant", "s.stride_x - s.pad_x", "s.stride_y - s.pad_x"),
+    ("constant", "q * s.dilation_x", "q * s.dilation_y"),
+    ("tiled", "ty * s.stride_y * wide", "ty * wide"),
+    ("several", "q * s.dilation_x", "q"),
+    ("window", "row * STRIDE - s.pad_y", "row * STRIDE"),
+    ("window", "slot ^ 1", "slot"),
+    ("window", "word[i * STRIDE + r]", "word[i + r]"),
+    ("naive", "% s.out_width * s.stride_x", "% s.out_width * s.stride_y"),
+    ("tiled", "s.stride_x - s.pad_x", "s.stride_x - s.pad_y"),
+    ("several", "row * s.stride_y - s.pad_y", "row * s.stride_y - s.pad_x"),
+]
+
+
+@pytest.mark.parametrize(("file", "was", "fault"), FAULTS)
 def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
     """A source with the fault stands for the file; some convolution is then wrong."""
     from cudatut import paths
@@ -113,8 +127,8 @@ def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
     text = (paths.examples_dir() / f"{launch.FOLDER}/{file}.cu").read_text()
     assert was in text
 
-    def faulty(_, name):
-        return ct.Kernel(text.replace(was, fault), name)
+    def faulty(_, name, defines=()):
+        return ct.Kernel(text.replace(was, fault), name, defines=dict(defines))
 
     monkeypatch.setattr(launch, "kernel", faulty)
     noticed = 0
@@ -126,6 +140,7 @@ def test_faults_in_index_maps_are_noticed(file, was, fault, monkeypatch):
         if file == "window" and launch.refuses_window(shape):
             continue
         ct.poison(arguments[-1])
-        getattr(launch, file)(*arguments)()
+        rung = "ahead" if "slot" in was else file
+        getattr(launch, rung)(*arguments)()
         noticed += not np.array_equal(arguments[-1].get(), expected)
     assert noticed

@@ -6,12 +6,14 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.im2col import launch
 from cudatut.book.images.im2col.reference import matrix
-from cudatut.book.images.implicit_gemm.shapes import RAGGED, Shape, reference
+from cudatut.book.images.shapes import RAGGED, Shape, reference
 
 SHAPES = [
     *RAGGED,
     Shape(3, 6, 9, 9, 6, (3, 3), pad=(1, 1), groups=6),
     Shape(7, 2, 3, 3, 5, (3, 3)),  # one place an image
+    Shape(2, 3, 12, 12, 4, (7, 7), (2, 2), (3, 3)),
+    Shape(2, 3, 9, 16, 4, (3, 3), (1, 2), (1, 1)),
     Shape(1, 70000, 1, 2, 1, (1, 1)),  # more channels than a grid has rows
 ]
 
@@ -34,8 +36,14 @@ def test_the_matrix(shape, kind):
     wanted[:, : found.shape[1]] = found
     out = ct.empty(wanted.shape, "float32")
     ct.poison(out)
-    launch.im2col(shape, x, out, kind)()
-    ct.check(out, wanted, name=f"im2col {kind}", rtol=0)
+    if kind == "row" and launch.refuses_row(shape):
+        with pytest.raises(ValueError, match="`four` takes it"):
+            launch.im2col(shape, x, out, kind)
+        return
+    for blocks in (1, launch.BLOCKS):  # all channels of a thread, or one
+        ct.poison(out)
+        launch.im2col(shape, x, out, kind, blocks=blocks)()
+        ct.check(out, wanted, name=f"im2col {kind}, {blocks} blocks", rtol=0)
 
 
 @pytest.mark.parametrize("at_once", [None, 1, 2])
@@ -73,3 +81,66 @@ def test_what_is_refused_writes_nothing():
     with pytest.raises(ValueError, match="no kernel"):
         launch.convolve(*arguments, kind="five")
     assert np.array_equal(before, y.get().view("uint32"))
+
+
+FAULTS = [
+    ("words", "s.stride_y - s.pad_y + r", "s.stride_y - s.pad_x + r"),
+    ("words", "q * s.dilation_x", "q * s.dilation_y"),
+    ("words", "s.out_width * s.stride_x", "s.out_width * s.stride_y"),
+    ("places", "s.stride_x - s.pad_x;", "s.stride_x;"),
+    ("places", "top + r * s.dilation_y", "top + r"),
+    ("places", "image < s.images && y >= 0", "y >= 0"),
+    ("four", "row = 0, ++image[i + 1]", "++image[i + 1]"),
+    ("four", "at * s.stride_x - s.pad_x", "at * s.stride_y - s.pad_x"),
+    ("four", "r * s.dilation_y,", "q * s.dilation_y,"),
+    ("row", "word[q + 2 * STRIDE]", "word[q + 2]"),
+    ("row", "of.top[0] == of.top[3] &&", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "was", "fault"), FAULTS)
+def test_faults_in_index_maps_are_noticed(kind, was, fault, monkeypatch):
+    """A source with the fault stands for the file; some matrix is then wrong."""
+    from cudatut import paths
+
+    text = (paths.examples_dir() / f"{launch.FOLDER}/im2col.cu").read_text()
+    assert was in text
+
+    def faulty(_, name, defines=()):
+        return ct.Kernel(text.replace(was, fault), name, defines=dict(defines))
+
+    monkeypatch.setattr(launch, "kernel", faulty)
+    noticed = 0
+    for shape in (
+        Shape(2, 3, 10, 11, 4, (3, 3), (2, 1), (1, 0), (2, 3)),
+        Shape(3, 2, 9, 9, 4, (3, 3), (1, 2), (1, 1)),
+    ):
+        if kind == "row" and launch.refuses_row(shape):
+            continue
+        (_, x, _, _), images, _ = given(shape)
+        wanted, found = np.zeros(launch.extents(shape), "float32"), matrix(shape, images)
+        wanted[:, : found.shape[1]] = found
+        out = ct.empty(wanted.shape, "float32")
+        ct.poison(out)
+        launch.im2col(shape, x, out, kind)()
+        noticed += not np.array_equal(out.get(), wanted)
+    assert noticed
+
+
+def test_a_fault_in_the_order_of_results_is_noticed(monkeypatch):
+    from cudatut import paths
+
+    text = (paths.examples_dir() / f"{launch.FOLDER}/images_first.cu").read_text()
+    was = "which % filters * pitch + image * plane"
+    assert was in text
+    right = launch.kernel
+
+    def faulty(source, name, defines=()):
+        if source != "images_first":
+            return right(source, name, defines)
+        return ct.Kernel(text.replace(was, "which % filters * pitch + image"), name)
+
+    monkeypatch.setattr(launch, "kernel", faulty)
+    arguments, _, expected = given(Shape(3, 4, 5, 6, 7, (3, 3), pad=(1, 1)))
+    launch.convolve(*arguments)()
+    assert not np.array_equal(arguments[-1].get(), expected)

@@ -9,7 +9,8 @@ from cudatut.book.images.resize import reference, resize
 SIZES = [(1, 1), (1, 2), (2, 1), (3, 3), (1, 9), (9, 1), (7, 5), (31, 33), (130, 257)]
 POISON = 251  # no pixel is, so nothing between pixels is
 PLANS = [
-    {}, {"ROWS": 1}, {"ROWS": 4}, {"WORDS": 0}, {"BY_BITS": 0}, {"WORDS": 0, "BY_BITS": 0},
+    {}, {"ROWS": 1}, {"ROWS": 2}, {"WORDS": 0}, {"BY_BITS": 0}, {"WORDS": 0, "BY_BITS": 0},
+    {"way": "kept"}, {"way": "kept", "ROWS": 1}, {"way": "kept", "ROWS": 16, "RESIDENT": 4},
 ]  # fmt: skip
 
 
@@ -65,6 +66,19 @@ def test_large_sides():
         judged(out, reference.resize_bilinear(image, *to), f"{size} {to}")
         resize.nearest(x, out)()
         ct.check(out, reference.resize_nearest(image, *to))
+        ct.poison(out, POISON)
+        resize.letterbox(x, out, whole=True, way="kept")()
+        judged(out, reference.resize_bilinear(image, *to), f"{size} {to}, kept")
+
+
+@pytest.mark.parametrize(
+    "size, to", [((700, 900), (1100, 1300)), ((1500, 1500), (1024, 1111)), ((40, 30), (70, 20))]
+)
+def test_the_fastest_is_right_whatever_it_takes(size, to):
+    image = picture(*size)
+    out = fresh(*to)
+    resize.fastest(ct.to_device(image), out)()
+    judged(out, reference.resize_bilinear(image, *to), f"{size} {to}")
 
 
 @pytest.mark.parametrize("mistakes", range(8))

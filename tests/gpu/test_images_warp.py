@@ -69,6 +69,31 @@ def test_four_pixels_of_a_thread(border, plan):
         judged(out, values, f"{image.shape} to {to}, {matrix}")
 
 
+@pytest.mark.parametrize("border", BORDERS[:2])
+@pytest.mark.parametrize("plan", [{}, {"ROWS": 1}, {"ROWS": 4}, {"WEIGHTS": 1}], ids=str)
+@pytest.mark.parametrize("block", [(8, 16), (32, 4), (4, 8)], ids=str)
+def test_lanes_that_pack_their_pixels(block, plan, border):
+    near = 0.02 if "WEIGHTS" in plan else reference.NEAR  # 16 bits
+    for image, to, matrix in cases([*SIZES[1:], (40, 44)]):
+        out = fresh(*to, 3)
+        given = (matrix, "linear", border, 77, "packed", block)
+        warp.warp(ct.to_device(image), out, *given, **plan)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 77)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
+@pytest.mark.parametrize("border", BORDERS[:2])
+@pytest.mark.parametrize("plan", [{}, {"HIGH": 16}, {"HIGH": 64}, {"WEIGHTS": 1}], ids=str)
+def test_tiles_in_shared_memory(plan, border):
+    near = 0.02 if "WEIGHTS" in plan else reference.NEAR
+    for image, to, matrix in cases([*SIZES[1:], (140, 144)]):
+        out = fresh(*to, 3)
+        given = (matrix, "linear", border, 77, "tile")
+        warp.warp(ct.to_device(image), out, *given, **plan)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 77)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
 def padded(image):
     height, width, _ = image.shape
     pixels = ct.to_device(np.full((height, warp.pitch_of(width), 4), 99, np.uint8))
@@ -82,7 +107,8 @@ def test_pad():
         pixels = padded(image)
         wanted = np.full(pixels.shape, 99, np.uint8)
         wanted[:, : size[1], :3], wanted[:, : size[1], 3] = image, 255
-        ct.check(pixels, wanted, f"{size}")
+        # On the host, since an array that nobody wrote is 255 as well.
+        ct.check(pixels.get(), wanted, f"{size}")
 
 
 @pytest.mark.parametrize("border", BORDERS[:2])
@@ -105,6 +131,53 @@ def test_textures(border, filtered, array):
         # Weights of a texture have 8 bits: each is off by 1/256 at most.
         near = 2.0 if filtered else reference.NEAR
         judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("border", BORDERS[:2])
+def test_textures_to_three_channels(border, rows, array):
+    for image, to, matrix in cases(SIZES[3:]):
+        pixels, out, width = padded(image), fresh(*to, 3), image.shape[1]
+        given = (matrix, True, border, array, (8, 16))
+        warp.by_texture(pixels, width, out, *given, ROWS=rows)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 0)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near=2.0)
+
+
+@pytest.mark.parametrize("plan", [{}, {"ROWS": 4}, {"WEIGHTS": 1}], ids=str)
+@pytest.mark.parametrize("border", BORDERS[:2])
+def test_a_texture_brings_four_neighbors(border, plan):
+    near = 0.02 if "WEIGHTS" in plan else reference.NEAR
+    for image, to, matrix in cases([*SIZES, (40, 44)]):
+        pixels, out, width = padded(image), fresh(*to, 3), image.shape[1]
+        given = (matrix, False, border, True, (8, 16), True)
+        warp.by_texture(pixels, width, out, *given, **plan)()
+        values = reference.warp(image, matrix, *to, 2, BORDERS.index(border), 0)
+        judged(out, values, f"{image.shape} to {to}, {matrix}", near)
+
+
+def test_an_array_is_a_copy_until_it_is_copied_again():
+    image = picture(5, 7)
+    pixels, out = padded(image), fresh(5, 7, 4)
+    texture = Texture(pixels, 7, array=True)
+    pixels.fill(9)
+    kernel, back = warp.kernel("four", "warp_points"), warp.map_back(IDENTITY, 5, 7)
+    for wanted in (image, np.full_like(image, 9)):
+        kernel(out, texture.handle, back, 5, 7, grid=(1, 1), block=(16, 16))
+        ct.check(out.get()[..., :3], wanted)
+        texture.refresh()
+
+
+def test_a_texture_weighs_with_8_bits():
+    two = np.zeros((1, 8, 4), np.uint8)
+    two[0, 1] = 255
+    texture, found = Texture(ct.to_device(two), 2, filtered=True), ct.empty(65_536, "float32")
+    kernel = warp.kernel("four", "between")
+    kernel(found, texture.handle, 65_536, grid=256, block=256)
+    assert len(np.unique(found.get())) in (256, 257)
+    exact = 255 * np.arange(65_536) / 65_536
+    assert np.abs(found.get() - exact).max() <= 255 / 256 + 1e-3
 
 
 def test_positions_in_fp32_are_near_on_a_small_image():
@@ -148,6 +221,11 @@ def test_what_is_refused():
         (ValueError, lambda: warp.warp(x, out, [[1, 2, 0], [2, 4, 0]])),
         (ValueError, lambda: warp.warp(x, out, [[1e-9, 0, 0], [0, 1, 0]])),
         (ValueError, lambda: warp.warp(odd, out, IDENTITY, way="words")),
+        (ValueError, lambda: warp.warp(x, out, IDENTITY, way="packed", block=(6, 16))),
+        (ValueError, lambda: warp.warp(odd, out, IDENTITY, way="packed")),
+        (ValueError, lambda: warp.warp(x, out, [[0.1, 0, 0], [0, 0.1, 0]], way="tile")),
+        (ValueError, lambda: warp.by_texture(four, 9, out, IDENTITY)),  # points have four
+        (ValueError, lambda: Texture(four, 8, filtered=True, gather=True)),
         (ValueError, lambda: Texture(four, 12)),  # a pitch of 48 bytes
         (ValueError, lambda: Texture(four, 13, array=True)),
         (ValueError, lambda: warp.four(four, 0, fresh(4, 4, 4), IDENTITY)),

@@ -55,6 +55,7 @@ struct Convolution : Any {
 
   Adapter adapter;
 
+  // --8<-- [start:arguments]
   static typename Adapter::Arguments arguments(const void* x, const void* w,
                                                void* y, const int* n) {
     Problem problem(cutlass::conv::Mode::kCrossCorrelation,
@@ -84,6 +85,7 @@ struct Convolution : Any {
     made.epilogue.thread.beta = 0.0f;
     return made;
   }
+  // --8<-- [end:arguments]
 
   cutlass::Status run(cudaStream_t stream) override {
     return adapter.run(stream);
@@ -111,11 +113,13 @@ struct Convolution : Any {
 
 }  // namespace
 
+// --8<-- [start:functions]
 // A library has one instance: -DPIXELS=128 -DFILTERS=128 -DSTEP=64 -DDOWN=2
 // -DACROSS=1.
+using Chosen = Convolution<PIXELS, FILTERS, STEP, DOWN, ACROSS>;
+
 extern "C" int make(const void* x, const void* w, void* y, const int* numbers,
                     void* scratch, size_t* bytes, void** made) {
-  using Chosen = Convolution<PIXELS, FILTERS, STEP, DOWN, ACROSS>;
   return Chosen::make(x, w, y, numbers, scratch, bytes, made);
 }
 
@@ -125,3 +129,24 @@ extern "C" int run(void* made, void* stream) {
 }
 
 extern "C" void drop(void* made) { delete static_cast<Any*>(made); }
+// --8<-- [end:functions]
+
+// --8<-- [start:chosen]
+// What the builder has chosen: stages, threads of a block, bytes of its shared
+// memory, those of the epilogue, rows, columns and depth of a wgmma, and blocks
+// of a cluster.
+extern "C" void chosen(int* numbers) {
+  using Instruction = typename Chosen::Mainloop::TiledMma::AtomShape_MNK;
+  const int found[] = {
+      Chosen::Mainloop::DispatchPolicy::Stages,
+      int(Chosen::Kernel::MaxThreadsPerBlock),
+      int(Chosen::Kernel::SharedStorageSize),
+      int(sizeof(typename Chosen::Epilogue::SharedStorage)),
+      int(size<0>(Instruction{})),
+      int(size<1>(Instruction{})),
+      int(size<2>(Instruction{})),
+      int(size(typename Chosen::Cluster{})),
+  };
+  for (int i = 0; i < 8; ++i) numbers[i] = found[i];
+}
+// --8<-- [end:chosen]

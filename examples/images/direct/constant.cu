@@ -8,7 +8,7 @@
 // they read the same weight at the same time.
 //
 // requires: sm_75
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:kernel]
 constexpr int HELD = 16384;  // words: all of constant memory

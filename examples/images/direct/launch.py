@@ -14,12 +14,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import MOST, Shape
+from cudatut.book.images.shapes import MOST, Shape
 
 FOLDER = "images/direct"
 HELD = 16384  # weights that constant memory holds
 TILE = 8, 32  # rows and columns of results, of a block of `tiled`
 SHARED = 48 << 10  # bytes that every block may have
+# Of `direct_constant`, as in Python's `struct`: Shape, first, two addresses.
+ARGUMENTS = f"{len(Shape(1, 1, 1, 1, 1, (1, 1)).struct())}siPP"
 
 
 class Part(NamedTuple):
@@ -42,17 +44,23 @@ class Part(NamedTuple):
         return self.warps * self.filters
 
     @property
+    def weights_pitch(self) -> int:
+        """Words from one place of a window to the next, as weights.cuh has it."""
+        return self.together + (4 if self.together % 32 == 0 else 0)
+
+    @property
     def text(self) -> str:
         return ",".join(map(str, self))
 
 
 MANY = Part()
 FEW = Part(8, 1, 8, 1)  # groups of few filters, such as depthwise ones
+EIGHT = Part(7, 8, 8, 8)  # 64 filters have one copy of the image
 
 
 @cache
-def kernel(source: str, name: str) -> ct.Kernel:
-    return ct.Kernel(f"{FOLDER}/{source}.cu", name)
+def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{source}.cu", name, defines=dict(defines))
 
 
 def _taken(launcher: str, shape: Shape, images, weights, results) -> tuple:
@@ -138,12 +146,12 @@ def constant(shape: Shape, images, weights, results, threads: int = 256):
     function = kernel("constant", "direct_constant")
     module = cuda.module_from_buffer(function.cubin)
     held, _ = module.get_global("held")
-    # Its arguments as in Python's `struct`: Shape, first, two addresses.
-    launch = module.get_function(function.symbol).prepare("72siPP")
+    launch = module.get_function(function.symbol).prepare(ARGUMENTS)
     high, wide = shape.out
     grid_x = _blocks("constant", ct.cdiv(shape.images * high * wide, threads))
     some = HELD // depth
 
+    # --8<-- [start:constant-loop]
     def run(stream=None) -> None:
         for first in range(0, shape.filters, some):
             filters = min(some, shape.filters - first)
@@ -163,6 +171,7 @@ def constant(shape: Shape, images, weights, results, threads: int = 256):
                 int(y.address),
             )
 
+    # --8<-- [end:constant-loop]
     run.operands, run.module = taken, module
     return run
 
@@ -233,7 +242,7 @@ def step_of(
         shape.stride[1] % 32,
     )
     window = shape.window[0] * shape.window[1]
-    tile, weights = 4 * high * pitch, 4 * window * part.together
+    tile, weights = 4 * high * pitch, 4 * window * part.weights_pitch
     channels = max(
         1, min(room // (tile + weights), shape.channels // shape.groups)
     )
@@ -267,9 +276,11 @@ def several(
     results,
     part: Part = MANY,
     room: int = 32 << 10,
+    defines: tuple = (),
 ):
     """Several results per thread. room: bytes of shared memory that the
-    channels of a step fill. Raises ValueError as `refuses_several` says."""
+    channels of a step fill; defines: macros and their values. Raises ValueError
+    as `refuses_several` says."""
     x, w, y = taken = _taken("several", shape, images, weights, results)
     if why := refuses_several(shape, part):
         raise ValueError(f"several: {why}: `naive` takes it")
@@ -279,7 +290,7 @@ def several(
     tile = high, wide, pitch, down, across, channels
     packed = b"".join(n.to_bytes(4, "little") for n in tile)
     return _launched(
-        kernel("several", f"direct_several<{part.text}>"),
+        kernel("several", f"direct_several<{part.text}>", defines),
         (shape.struct(), packed, x.address, w.address, y.address),
         taken,
         grid=blocks,
@@ -299,14 +310,23 @@ def refuses_window(shape: Shape) -> str | None:
     return None
 
 
-def channels_of(shape: Shape, part: Part, room: int = 32 << 10) -> int:
+def channels_of(
+    shape: Shape, part: Part, ahead: bool = False, room: int = 34 << 10
+) -> int:
     """Channels of a step of `window`: 8, or as many as have room, one at least;
     no more than a group has, rounded up to a power of two, so that there are
-    few instances."""
+    few instances. ahead: there are two steps in shared memory."""
     _, _, shared = step_of(shape, part, 0)  # of one channel
-    most = max(1, min(8, room // shared))
+    most = max(1, min(8, room // (shared << ahead)))
     group = shape.channels // shape.groups
     return max(1, min(most, 1 << (group - 1).bit_length()))
+
+
+def instance(shape: Shape, part: Part, channels: int, ahead: bool) -> str:
+    """The name of the kernel of `window`."""
+    numbers = *part, channels, *shape.window, shape.stride[0]
+    text = ",".join(map(str, numbers))
+    return f"direct_window<{text},{str(ahead).lower()}>"
 
 
 def window(
@@ -316,19 +336,21 @@ def window(
     results,
     part: Part | None = None,
     channels: int | None = None,
+    ahead: bool = False,
+    defines: tuple = (),
 ):
     """The window known to the compiler. part: None for MANY, or FEW where a
-    group has few filters; channels: of a step. Raises ValueError as
-    `refuses_window` says."""
+    group has few filters; channels: of a step; ahead: the next step is on its
+    way while this one is computed (from sm_80 on); defines: macros and their
+    values. Raises ValueError as `refuses_window` says."""
     x, w, y = taken = _taken("window", shape, images, weights, results)
     if why := refuses_window(shape):
         raise ValueError(f"window: {why}: `several` or `naive` takes it")
     part = part or suits(shape)
-    channels = channels or channels_of(shape, part)
+    channels = channels or channels_of(shape, part, ahead)
     down, across, blocks = _parts("window", shape, part)
-    numbers = part.text, channels, *shape.window, shape.stride[0]
     return _launched(
-        kernel("window", f"direct_window<{','.join(map(str, numbers))}>"),
+        kernel("window", instance(shape, part, channels, ahead), defines),
         (shape.struct(), down, across, x.address, w.address, y.address),
         taken,
         grid=blocks,
@@ -336,9 +358,21 @@ def window(
     )
 
 
-def suits(shape: Shape) -> Part:
-    """MANY, or FEW for groups of few filters."""
-    return MANY if shape.filters // shape.groups >= 4 else FEW
+def ahead(shape: Shape, images, weights, results, part: Part | None = None):
+    """As `window`; the next step is on its way while this one is computed."""
+    shape.check("ahead")
+    part = part or suits(shape, ahead=True)
+    return window(shape, images, weights, results, part, ahead=True)
+
+
+def suits(shape: Shape, ahead: bool = False) -> Part:
+    """MANY, or FEW for groups of few filters; for `ahead`, EIGHT where there is
+    much to copy for each FMA and there are filters for 8 warps."""
+    filters = shape.filters // shape.groups
+    if filters < 4:
+        return FEW
+    much = shape.stride != (1, 1) or shape.window == (1, 1)
+    return EIGHT if ahead and much and filters >= EIGHT.together else MANY
 
 
 # --8<-- [start:choose]
@@ -353,10 +387,12 @@ def chosen(shape: Shape) -> str:
 
 def direct(shape: Shape, images: Any, weights: Any, results: Any):
     """The convolution, by the rung that suits it."""
+    shape.check("direct")
     operands = shape, images, weights, results
     rung = chosen(shape)
-    if rung == "window":
-        return window(*operands)
+    if rung == "window":  # sm_75 has no copies that go their way by themselves
+        modern = ct.device().compute_capability >= (8, 0)
+        return ahead(*operands) if modern else window(*operands)
     if rung == "several":
         return several(*operands, suits(shape))
     return naive(*operands)

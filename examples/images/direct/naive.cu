@@ -7,7 +7,7 @@
 // result.
 //
 // requires: sm_75
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:kernel]
 extern "C" __global__ void direct_naive(const Shape s,

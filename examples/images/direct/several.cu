@@ -10,7 +10,8 @@
 // @instance direct_several<8,8,8,4>
 // @instance direct_several<7,8,8,4>
 // @instance direct_several<8,1,8,1>
-#include "images/direct/shape.cuh"
+#include "images/direct/weights.cuh"
+#include "images/shape.cuh"
 
 // high, wide: rows and columns of the image that the windows of a tile cover;
 // pitch: words from one row of them to the next in shared memory; down, across:
@@ -23,8 +24,8 @@ struct Tile {
 // across and 32 / WIDE * P down. F divides 32.
 //
 // Grid: one block for each tile and each WARPS * F filters of a group. Dynamic
-// shared memory: channels * (high * pitch + window * WARPS * F) words, the
-// first product rounded up to a multiple of 4.
+// shared memory: channels * (high * pitch + window * weights_pitch(WARPS * F))
+// words, the first product rounded up to a multiple of 4.
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS>
 __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
@@ -33,6 +34,7 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
                    const float* __restrict__ weights,
                    float* __restrict__ results) {
   constexpr int THREADS = WARPS * 32, FILTERS = WARPS * F;
+  constexpr int PITCH = weights_pitch(FILTERS);
   extern __shared__ __align__(16) float tile[];
   const int area = t.high * t.pitch;
   float* const held = tile + (t.channels * area + 3) / 4 * 4;
@@ -73,15 +75,9 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
       for (int c = 0; c < channels; ++c, at += s.height * s.width, to += area)
         *to = inside ? *at : 0.0f;
     }
-    // The weights are turned: those of one place lie together.
-    const int f = threadIdx.x % FILTERS;
-#pragma unroll 1
-    for (int k = threadIdx.x / FILTERS; k < channels * window(s);
-         k += THREADS / FILTERS)
-      held[k * FILTERS + f] =
-          filter + f < s.filters
-              ? of_group[(long long)f * depth + start * window(s) + k]
-              : 0.0f;
+    const int words = channels * window(s);
+    copy_weights<WARPS, F>(held, of_group + start * window(s), depth, words,
+                           words, s.filters - filter);
     // --8<-- [end:copy]
     __syncthreads();
     // --8<-- [start:compute]
@@ -91,7 +87,7 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
           tile + c * area + ty * s.stride_y * t.pitch + tx * s.stride_x;
       for (int r = 0; r < s.rows; ++r) {
 #pragma unroll 1
-        for (int q = 0; q < s.columns; ++q, weight += FILTERS) {
+        for (int q = 0; q < s.columns; ++q, weight += PITCH) {
           float of[F];
 #pragma unroll
           for (int j = 0; j < F; ++j) of[j] = weight[j];

@@ -7,7 +7,7 @@
 // results; dynamic shared memory: high * wide words.
 //
 // requires: sm_75
-#include "images/direct/shape.cuh"
+#include "images/shape.cuh"
 
 // --8<-- [start:kernel]
 constexpr int WIDE = 32, HIGH = 8;

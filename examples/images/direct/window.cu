@@ -8,14 +8,16 @@
 // Arrays as in naive.cu.
 //
 // requires: sm_75
-// @instance direct_window<7,8,8,4,8,3,3,1>
-// @instance direct_window<7,8,8,4,8,3,3,2>
-// @instance direct_window<7,8,8,4,8,1,1,1>
-// @instance direct_window<7,8,8,4,4,5,5,1>
-// @instance direct_window<7,8,8,4,3,7,7,2>
-// @instance direct_window<8,1,8,1,1,3,3,1>
-// @instance direct_window<7,16,8,2,8,3,3,1>
-#include "images/direct/shape.cuh"
+// @instance direct_window<7,8,8,4,8,3,3,1,false>
+// @instance direct_window<7,8,8,4,8,3,3,2,false>
+// @instance direct_window<7,8,8,4,8,1,1,1,false>
+// @instance direct_window<7,8,8,4,4,5,5,1,false>
+// @instance direct_window<7,8,8,4,3,7,7,2,false>
+// @instance direct_window<8,1,8,1,1,3,3,1,false>
+// @instance direct_window<7,16,8,2,8,3,3,1,false>
+// @instance direct_window<7,8,8,4,4,3,3,1,true>
+#include "images/direct/weights.cuh"
+#include "images/shape.cuh"
 
 // How many lanes of a warp meet in the bank that most of them meet in, if rows
 // of the tile lie `pitch` words apart: lane l reads at l % wide * stride in row
@@ -43,12 +45,13 @@ __host__ __device__ constexpr int pitch_of(int least, int wide, int down,
 }
 
 // P, F, WIDE, WARPS as in several.cu; CHANNELS of a step; a window of ROWS x
-// COLUMNS, STRIDE in both directions, no dilation. down, across: tiles in the
-// results of an image. Grid: one block for each tile and each WARPS * F filters
-// of a group.
+// COLUMNS, STRIDE in both directions, no dilation. AHEAD: the next step is on
+// its way while this one is computed (from sm_80 on). down, across: tiles in
+// the results of an image. Grid: one block for each tile and each WARPS * F
+// filters of a group.
 // --8<-- [start:kernel]
 template <int P, int F, int WIDE, int WARPS, int CHANNELS, int ROWS,
-          int COLUMNS, int STRIDE>
+          int COLUMNS, int STRIDE, bool AHEAD>
 __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
     direct_window(const Shape s, const int down, const int across,
                   const float* __restrict__ images,
@@ -60,8 +63,9 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
                 TILE_WIDE = (WIDE - 1) * STRIDE + COLUMNS;
   constexpr int PITCH = pitch_of(TILE_WIDE, WIDE, P * STRIDE, STRIDE);
   constexpr int WORDS = (P - 1) * STRIDE + ROWS;  // of a column, of a thread
-  __shared__ float tile[CHANNELS][TILE_HIGH][PITCH];
-  __shared__ __align__(16) float held[CHANNELS][ROWS][COLUMNS][FILTERS];
+  __shared__ float tiles[AHEAD + 1][CHANNELS][TILE_HIGH][PITCH];
+  __shared__ __align__(16) float held[AHEAD + 1][CHANNELS][ROWS][COLUMNS]
+                                     [weights_pitch(FILTERS)];
 
   int rest = blockIdx.x;
   const int parts = (s.filters + FILTERS - 1) / FILTERS;
@@ -80,11 +84,9 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
   const float* const of_group =
       weights + ((long long)group * s.filters + filter) * depth;
 
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int tx = lane % WIDE, ty = lane / WIDE * P;
-  float sum[P][F] = {};
-  for (int start = 0; start < s.channels; start += CHANNELS) {
-    // Channels that are missing in the last step count as zeros.
+  // --8<-- [start:copy]
+  // Channels that are missing in the last step count as zeros.
+  const auto copy = [&](int start, int slot) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < TILE_HIGH * TILE_WIDE; i += THREADS) {
       const int y = top + i / TILE_WIDE, x = left + i % TILE_WIDE;
@@ -93,18 +95,26 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
       const float* at = from + offset;
 #pragma unroll
       for (int c = 0; c < CHANNELS; ++c, at += s.height * s.width)
-        tile[c][i / TILE_WIDE][i % TILE_WIDE] =
-            inside && start + c < s.channels ? *at : 0.0f;
+        put<AHEAD>(&tiles[slot][c][i / TILE_WIDE][i % TILE_WIDE], at,
+                   inside && start + c < s.channels);
     }
-    const int f = threadIdx.x % FILTERS;
-#pragma unroll 1
-    for (int k = threadIdx.x / FILTERS; k < CHANNELS * WINDOW;
-         k += THREADS / FILTERS)
-      (&held[0][0][0][0])[k * FILTERS + f] =
-          filter + f < s.filters && start * WINDOW + k < depth
-              ? of_group[(long long)f * depth + start * WINDOW + k]
-              : 0.0f;
+    copy_weights<WARPS, F, AHEAD>(
+        &held[slot][0][0][0][0], of_group + start * WINDOW, depth,
+        CHANNELS * WINDOW, depth - start * WINDOW, s.filters - filter);
+    if (AHEAD) __pipeline_commit();
+  };
+  // --8<-- [end:copy]
+
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int tx = lane % WIDE, ty = lane / WIDE * P;
+  float sum[P][F] = {};
+  copy(0, 0);
+  for (int start = 0; start < s.channels; start += CHANNELS) {
+    const bool more = start + CHANNELS < s.channels;
+    const int slot = AHEAD ? start / CHANNELS % 2 : 0;
+    if (AHEAD) __pipeline_wait_prior(0);
     __syncthreads();
+    if (AHEAD && more) copy(start + CHANNELS, slot ^ 1);
     // --8<-- [start:compute]
 #pragma unroll 1
     for (int c = 0; c < CHANNELS; ++c) {
@@ -113,12 +123,12 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
         float word[WORDS];
 #pragma unroll
         for (int i = 0; i < WORDS; ++i)
-          word[i] = tile[c][ty * STRIDE + i][tx * STRIDE + q];
+          word[i] = tiles[slot][c][ty * STRIDE + i][tx * STRIDE + q];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
           float of[F];
 #pragma unroll
-          for (int j = 0; j < F; ++j) of[j] = held[c][r][q][warp * F + j];
+          for (int j = 0; j < F; ++j) of[j] = held[slot][c][r][q][warp * F + j];
 #pragma unroll
           for (int i = 0; i < P; ++i)
 #pragma unroll
@@ -128,7 +138,9 @@ __global__ void __launch_bounds__(WARPS * 32, (P * F > 64 ? 8 : 16) / WARPS)
       }
     }
     // --8<-- [end:compute]
+    if (AHEAD || !more) continue;
     __syncthreads();  // the next step overwrites both
+    copy(start + CHANNELS, 0);
   }
 
   const int first = filter + warp * F, y = row + ty, x = column + tx;

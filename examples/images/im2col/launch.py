@@ -18,19 +18,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.implicit_gemm.shapes import MOST, Shape
+from cudatut.book.images.shapes import MOST, Shape
 from cudatut.book.published.sgemm import sgemm
 
 FOLDER = "images/im2col"
-KINDS = ("words", "places", "four")
+KINDS = ("words", "places", "four", "row")
 THREADS = 256
+BLOCKS = 4096  # more of them have several channels each
 ROOM = 2 << 30  # bytes that the matrix may take, unless one image needs more
 COLUMNS = MOST - 1024  # of a product
 
 
 @cache
-def kernel(source: str, name: str) -> ct.Kernel:
-    return ct.Kernel(f"{FOLDER}/{source}.cu", name)
+def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{source}.cu", name, defines=dict(defines))
 
 
 # --8<-- [start:memory]
@@ -88,21 +89,57 @@ def fitting(shape: Shape, room: int = ROOM) -> int:
 # --8<-- [end:memory]
 
 
-def _grid(kind: str, shape: Shape, pitch: int) -> tuple[int, int]:
+def _grid(kind: str, shape: Shape, pitch: int, most: int) -> tuple[int, int]:
+    """Blocks of columns, and rows of blocks: as many as channels, or fewer, each
+    with several channels, where there are more than `most` blocks all the same."""
     rows = shape.channels * shape.window[0] * shape.window[1]
-    threads = {"words": rows * pitch, "places": pitch, "four": pitch // 4}
-    blocks = ct.cdiv(threads[kind], THREADS)
+    threads = {"words": rows * pitch, "places": pitch}.get(kind, pitch // 4)
+    blocks = ct.cdiv(threads, THREADS)
     if blocks > MOST:
         raise ValueError(f"im2col: {blocks} blocks, a grid has {MOST}")
-    return blocks, 1 if kind == "words" else min(shape.channels, 65535)
+    if kind == "words":
+        return blocks, 1
+    each = max(1, blocks * shape.channels // most)  # channels of a block
+    return blocks, min(ct.cdiv(shape.channels, each), 65535)
 
 
-def _filled(kind: str, shape: Shape, address: int, matrix: Any, pitch: int):
+def refuses_row(shape: Shape) -> str | None:
+    """Why `row` cannot write the matrix; None if it can."""
+    if shape.dilation[1] != 1:
+        return "it is dilated to the right"
+    if shape.stride[1] > 2:
+        return "its stride to the right is above 2"
+    if shape.window[1] > 7:
+        return "its window has more than 7 columns"
+    return None
+
+
+def chosen(shape: Shape) -> str:
+    """The rung that suits it: `row` where four places lie in one row, and their
+    windows share words."""
+    shares = shape.window[1] > 1 and shape.out[1] % 4 == 0
+    return "row" if shares and refuses_row(shape) is None else "four"
+
+
+def _filled(
+    kind: str,
+    shape: Shape,
+    address: int,
+    matrix: Any,
+    pitch: int,
+    defines: tuple = (),
+    blocks: int = BLOCKS,
+):
     """A callable that writes the matrix of the images that begin there."""
     if kind not in KINDS:
         raise ValueError(f"im2col: no kernel {kind!r}: {', '.join(KINDS)}")
-    function = kernel("im2col", f"im2col_{kind}")
-    grid = _grid(kind, shape, pitch)
+    name = f"im2col_{kind}"
+    if kind == "row":
+        if why := refuses_row(shape):
+            raise ValueError(f"im2col: {why}: `four` takes it")
+        name += f"<{shape.window[1]},{shape.stride[1]}>"
+    function = kernel("im2col", name, defines)
+    grid = _grid(kind, shape, pitch, blocks)
     given = shape.struct(), pitch, np.uint64(address), matrix
 
     def run(stream=None) -> None:
@@ -111,9 +148,18 @@ def _filled(kind: str, shape: Shape, address: int, matrix: Any, pitch: int):
     return run
 
 
-def im2col(shape: Shape, images: Any, matrix: Any, kind: str = "four"):
-    """matrix = the windows of all images. kind: one of KINDS. matrix: float32,
-    of `extents(shape)`; its address a multiple of 16."""
+def im2col(
+    shape: Shape,
+    images: Any,
+    matrix: Any,
+    kind: str | None = None,
+    defines: tuple = (),
+    blocks: int = BLOCKS,
+):
+    """matrix = the windows of all images. kind: one of KINDS, None for the one
+    that suits; defines: macros and their values; blocks: about how many before a
+    thread has several channels. matrix: float32, of `extents(shape)`; its
+    address a multiple of 16."""
     shape.check("im2col")
     take = ct.operands("im2col")
     x = take.read(
@@ -124,7 +170,10 @@ def im2col(shape: Shape, images: Any, matrix: Any, kind: str = "four"):
     )
     rows, pitch = extents(shape)
     m = take.write("matrix", matrix, "float32", (rows, pitch), align=16)
-    run = _filled(kind, shape, int(x.address), m.address, pitch)
+    kind = kind or chosen(shape)
+    run = _filled(
+        kind, shape, int(x.address), m.address, pitch, defines, blocks
+    )
     run.operands = x, m
     return run
 
@@ -136,7 +185,7 @@ def convolve(
     weights: Any,
     results: Any,
     at_once: int | None = None,
-    kind: str = "four",
+    kind: str | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """The convolution; `.memory` counts its bytes.
@@ -184,7 +233,7 @@ def convolve(
         some = shape._replace(images=min(at_once, shape.images - first))
         _, step = extents(some)
         start = int(x.address) + 4 * first * (x.width * x.count // shape.images)
-        fill = _filled(kind, some, start, matrix, step)
+        fill = _filled(kind or chosen(some), some, start, matrix, step)
         steps.append(partial(fill, stream))
         columns = high * wide if direct else step
         for g in range(shape.groups):

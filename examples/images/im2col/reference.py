@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cudatut.book.images.implicit_gemm.shapes import Shape
+from cudatut.book.images.shapes import Shape
 
 
 # --8<-- [start:matrix]

@@ -7,11 +7,7 @@
 // requires: sm_80
 #include <cuda_bf16.h>
 
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
+#include "images/shape.cuh"
 
 extern "C" __global__ void any_bf16(const Shape s,
                                     const __nv_bfloat16* __restrict__ images,

@@ -12,7 +12,7 @@ import cudatut as ct
 from cudatut.gpu.device import installed_driver
 from cudatut.gpu.tensor_maps import BYTES, tensor_map
 
-from cudatut.book.images.implicit_gemm.shapes import Shape
+from cudatut.book.images.shapes import Shape
 
 BFLOAT16 = 9  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
 
@@ -31,8 +31,6 @@ def corners(shape: Shape) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def refused(shape: Shape) -> str | None:
     """Why the im2col mode cannot express this convolution; None if it can."""
-    if shape.groups != 1:
-        return "groups"
     if shape.channels % 8 or shape.filters % 8:
         return "channels and filters must be multiples of 8 (16 bytes)"
     if max(shape.stride) > 8:
@@ -48,15 +46,15 @@ def refused(shape: Shape) -> str | None:
     return None
 
 
-def im2col_map(images: Any, shape: Shape, pixels: int) -> bytes:
-    """The map of images, [image][y][x][channel] in bf16, for copies of so many pixels of 64 channels.
+def im2col_map(images: Any, shape: Shape, pixels: int, channels: int) -> bytes:
+    """The map of images, [image][y][x][channel] in bf16, for copies of so many pixels of so many channels: 64 or 32.
 
     Raises ValueError for what the mode cannot express, CudatutError where the driver refuses.
     """
     if why := refused(shape):
         raise ValueError(f"im2col_map: {why}: {shape}")
     # Checks the array, and the GPU.
-    tensor_map(images, (1, 1, 1, 64), swizzle=128)
+    tensor_map(images, (1, 1, 1, channels), swizzle=2 * channels)
     extents = [shape.channels, shape.width, shape.height, shape.images]
     row = shape.channels * 2
     steps = [row, row * shape.width, row * shape.width * shape.height]
@@ -72,11 +70,11 @@ def im2col_map(images: Any, shape: Shape, pixels: int) -> bytes:
         (ctypes.c_uint64 * 3)(*steps),
         (ctypes.c_int * 2)(*lower),
         (ctypes.c_int * 2)(*upper),
-        ctypes.c_uint32(64),
+        ctypes.c_uint32(channels),
         ctypes.c_uint32(pixels),
         (ctypes.c_uint32 * 4)(1, shape.stride[1], shape.stride[0], 1),
         ctypes.c_int(0),  # no interleaving
-        ctypes.c_int(3),  # swizzle of 128 bytes
+        ctypes.c_int({32: 2, 64: 3}[channels]),  # swizzle of 64 or 128 bytes
         ctypes.c_int(2),  # L2 fetches 128 bytes
         ctypes.c_int(0),  # zeros outside
     )

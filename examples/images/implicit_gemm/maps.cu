@@ -4,12 +4,7 @@
 //   implicit_maps  the kernel
 //
 // requires: sm_75
-
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
+#include "images/shape.cuh"
 
 constexpr int EDGE = 16;
 
@@ -31,6 +26,7 @@ extern "C" __global__ void implicit_maps(const Shape s,
             x = place % s.out_width * s.stride_x - s.pad_x;
   float sum = 0;
   for (int start = 0; start < depth; start += EDGE) {
+    // --8<-- [start:word]
     // Row k of B is channel c, row r and column q of the window.
     const int k = start + ty, window = s.rows * s.columns;
     const int c = k / window, r = k % window / s.columns, q = k % s.columns;
@@ -44,6 +40,7 @@ extern "C" __global__ void implicit_maps(const Shape s,
                          s.width +
                      from_x]
             : 0.0f;
+    // --8<-- [end:word]
     a[ty][tx] = filter < s.filters && start + tx < depth
                     ? weights[((long long)group * s.filters + filter) * depth +
                               start + tx]

@@ -5,15 +5,9 @@
 //   convolution  the kernel
 //
 // requires: sm_80
+#include "images/implicit_gemm/store.cuh"
+#include "images/shape.cuh"
 #include "published/final.cuh"
-
-// What a convolution is, for all kernels of this chapter. `channels` and
-// `filters` are those of one group.
-struct Shape {
-  int images, groups, channels, height, width, filters, rows, columns;
-  int out_height, out_width, stride_y, stride_x, pad_y, pad_x, dilation_y,
-      dilation_x;
-};
 
 // --8<-- [start:pixels]
 // The factor B: a column for each result's place in all images, a row for each
@@ -50,12 +44,14 @@ struct Pixels {
                (long long)(s.height * s.width) +
            (long long)y * s.width + x;
     if (!inside) y = -(1 << 30);
+    // --8<-- [start:mask]
     mask = 0;
     if (BITS)
       for (int r = 0; r < s.rows; ++r)
         for (int c = 0; c < s.columns; ++c)
           mask |= (unsigned)meets(r * s.dilation_y, c * s.dilation_x)
                   << (r * s.columns + c);
+    // --8<-- [end:mask]
     table = rows + row;
     to = (unsigned)__cvta_generic_to_shared(tiles + row * PITCH + at);
   }
@@ -65,6 +61,7 @@ struct Pixels {
            (unsigned)(x + right) < (unsigned)width;
   }
 
+  // --8<-- [start:copy]
   // Start to copy the next tile into a slot. Zeros stand where the window
   // leaves the image.
   __device__ __forceinline__ void copy(int slot, bool more = true) {
@@ -80,6 +77,7 @@ struct Pixels {
     }
   }
 
+  // --8<-- [end:copy]
   __device__ __forceinline__ void advance() { table += BK; }
 };
 // --8<-- [end:pixels]
@@ -180,53 +178,26 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     }
   }
 
-  // As in the product, four filters of one pixel at a time; neighboring lanes
-  // have neighboring pixels. A column of C is a place in an image.
-  constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
-                PITCH = HIGH + 4;
-  constexpr int ACROSS = WIDE < 32 ? WIDE : 32, DOWN = 32 / ACROSS * 4;
-  float* const columns = tiles_a + warp * (WIDE * PITCH);
+  // A column of C is a place in an image.
   const int plane = s.out_height * s.out_width;
-  const int lane = threadIdx.x % 32, x = lane % ACROSS, y = lane / ACROSS * 4;
+  const auto at = [&](int column) -> float* {
+    const long long pixel = left_tile + warp_column + column,
+                    image = pixel / plane;
+    if (image >= s.images) return nullptr;
+    return results +
+           ((image * s.groups + group) * s.filters + top_tile + warp_row) *
+               (long long)plane +
+           (pixel - image * plane);
+  };
+  constexpr int WORDS_OF_WARP = LANE_COLUMNS * TN * (LANE_ROWS * 4 + 4);
   __syncthreads();
-#pragma unroll
-  for (int i = 0; i < TM; i += 4) {
-#pragma unroll
-    for (int j = 0; j < TN; ++j) {
-      const int column =
-          j / 4 * (LANE_COLUMNS * 4) + lane_column<LANE_ROWS>() * 4 + j % 4;
-      *reinterpret_cast<float4*>(columns + column * PITCH +
-                                 lane_row<LANE_ROWS>() * 4) =
-          reinterpret_cast<float4&>(sum[j][i]);
-    }
-    __syncwarp();
-    const int top = top_tile + warp_row + i / 4 * HIGH + y;
-#pragma unroll
-    for (int right = 0; right < WIDE; right += ACROSS) {
-      const long long pixel = left_tile + warp_column + x + right;
-      const long long image = pixel / plane;
-      float* const c =
-          results +
-          ((image * s.groups + group) * s.filters + top) * (long long)plane +
-          (pixel - image * plane);
-#pragma unroll 2
-      for (int down = 0; down < HIGH; down += DOWN) {
-        const float4 four = *reinterpret_cast<const float4*>(
-            columns + (x + right) * PITCH + y + down);
-        const float rows[] = {four.y, four.x, four.w, four.z};
-#pragma unroll
-        for (int r = 0; r < 4; ++r)
-          if (image < s.images && top + down + r < s.filters)
-            c[(down + r) * (long long)plane] = rows[r];
-      }
-    }
-    __syncwarp();
-  }
+  store_tile<LANE_ROWS>(sum, tiles_a + warp * WORDS_OF_WARP,
+                        s.filters - top_tile - warp_row, plane, at);
 }
 // --8<-- [end:kernel]
 
 // Instances that are compiled by the tests:
 // @instance convolution<64,128,16,8,8,3,3,true>
 // @instance convolution<64,128,16,8,8,3,3,false>
-// @instance convolution<128,256,16,8,16,3,1,true>
-// @instance convolution<32,64,16,4,4,3,6,true>
+// @instance convolution<32,64,16,4,8,4,8,true>
+// @instance convolution<16,64,16,4,4,3,8,true>

@@ -7,6 +7,8 @@
 //   keep_boxes   the serial pass, box by box
 //   keep_tiles   64 boxes at a time
 //   keep_ahead   the next 64 are decided while the last 64 remove others
+//   keep_together a block for each 64, which decides what is known by now
+//   list_kept    the indices of those that stay, behind keep_together
 //
 // Boxes are x1, y1, x2, y2. *count of them, in an array, take part: what
 // filtered them is on the GPU, too.
@@ -18,13 +20,23 @@ constexpr int TILE = 64;  // boxes: the bits of a word
 #ifndef THREADS
 #define THREADS 1024  // of the block of the serial pass
 #endif
+#ifndef EACH
+#define EACH 256  // of the block of a tile, where each tile has one
+#endif
 #ifndef COLUMNS
 #define COLUMNS 4  // tiles of columns of a block of pair_mask
 #endif
 #ifndef AT_ONCE
 #define AT_ONCE 4  // words that a lane asks for before it looks at them
 #endif
+#ifndef LABELS
+#define LABELS 1  // whether boxes have classes
+#endif
+#ifndef BY_TILES
+#define BY_TILES 0  // whether the words of a tile lie side by side, or a box's
+#endif
 static_assert(THREADS % 32 == 0 && THREADS >= 64, "a warp decides, one writes");
+static_assert(EACH % 32 == 0, "whole warps");
 
 // --8<-- [start:keys]
 // A number that sorts as the scores do, but the best first. -0.0 equals 0.0.
@@ -70,21 +82,30 @@ __device__ __forceinline__ float area(float4 box) {
   return __fmul_rn(box.z - box.x, box.w - box.y);
 }
 
-// Whether the boxes share more than `limit` of what they cover together. No
-// multiplication and addition is made one, so that NumPy finds the same bits.
-__device__ __forceinline__ bool overlap(float4 a, float of_a, float4 b,
-                                        float of_b, float limit) {
+// Below 0 if the boxes share more than `limit` of what they cover together. One
+// side is cut off at 0: if only the other is negative, so is the product, and
+// the answer is no. No multiplication and addition is made one, so that NumPy
+// finds the same bits.
+__device__ __forceinline__ float apart(float4 a, float of_a, float4 b,
+                                       float of_b, float limit) {
   const float w = fmaxf(fminf(a.z, b.z) - fmaxf(a.x, b.x), 0.0f);
-  const float h = fmaxf(fminf(a.w, b.w) - fmaxf(a.y, b.y), 0.0f);
+  const float h = fminf(a.w, b.w) - fmaxf(a.y, b.y);
   const float both = __fmul_rn(w, h);
-  return both > __fmul_rn(limit, of_a + of_b - both);
+  return __fmul_rn(limit, of_a + of_b - both) - both;
 }
 // --8<-- [end:overlap]
 
+// Where the word of box i and a tile of others lies in the mask.
+__device__ __forceinline__ long long place(int i, int tile, int tiles) {
+  return BY_TILES ? (long long)tile * tiles * TILE + i
+                  : (long long)i * tiles + tile;
+}
+
 // --8<-- [start:mask]
-// mask[i * tiles + t], bit j: whether box i overlaps box 64 t + j, for tiles t
-// from that of box i on. A thread has a box, a block 64 of them and COLUMNS
-// tiles. In its own tile a box has bits for the boxes before it, too.
+// mask, bit j of the word of box i and tile t: whether box i overlaps box
+// 64 t + j, for tiles t from that of box i on. A thread has a box, a block 64
+// of them and COLUMNS tiles. In its own tile a box has bits for the boxes
+// before it, too. classes counts if LABELS is 1.
 extern "C" __global__ void __launch_bounds__(TILE)
     pair_mask(const float4* __restrict__ boxes, const int* __restrict__ classes,
               const int* __restrict__ count, int tiles, float limit,
@@ -98,24 +119,30 @@ extern "C" __global__ void __launch_bounds__(TILE)
   const int t = threadIdx.x, i = row * TILE + t;
   const float4 mine = boxes[min(i, n - 1)];
   const float of_mine = area(mine);
-  const int my_class = classes ? classes[min(i, n - 1)] : 0;
+  const int my_class = LABELS ? classes[min(i, n - 1)] : 0;
   for (int column = max(first, row);
        column < first + COLUMNS && column * TILE < n; ++column) {
-    const int left = min(TILE, n - column * TILE);
-    if (t < left) {
-      other[t] = boxes[column * TILE + t];
-      of_other[t] = area(other[t]);
-      class_of_other[t] = classes ? classes[column * TILE + t] : 0;
-    }
+    const int k = column * TILE + t;
+    // Behind the last box: one without an area, which overlaps none.
+    other[t] = k < n ? boxes[k] : float4{0, 0, 0, 0};
+    of_other[t] = area(other[t]);
+    if (LABELS) class_of_other[t] = classes[min(k, n - 1)];
     __syncthreads();
     Word bits = 0;
-#pragma unroll 8
-    for (int j = 0; j < left; ++j)
-      if (overlap(mine, of_mine, other[j], of_other[j], limit) &&
-          my_class == class_of_other[j])
-        bits |= Word(1) << j;
+#pragma unroll 1
+    for (int half = 32; half >= 0; half -= 32) {
+      unsigned found = 0;
+#pragma unroll
+      for (int j = half + 31; j >= half; --j) {
+        float far = apart(mine, of_mine, other[j], of_other[j], limit);
+        if (LABELS && my_class != class_of_other[j]) far = 0.0f;
+        // Its sign moves in from the right. A sum that is NaN has none.
+        found = __funnelshift_l(__float_as_uint(far), found, 1);
+      }
+      bits = bits << 32 | found;
+    }
     if (column == row) bits &= ~(Word(1) << t);
-    if (i < n) mask[(long long)i * tiles + column] = bits;
+    if (i < n) mask[place(i, column, tiles)] = bits;
     __syncthreads();
   }
 }
@@ -139,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ++so_far;
     __syncthreads();  // all have looked before a word changes
     for (int w = i / TILE + threadIdx.x; w * TILE < n; w += THREADS)
-      removed[w] |= mask[(long long)i * tiles + w];
+      removed[w] |= mask[place(i, w, tiles)];
     __syncthreads();
   }
   if (threadIdx.x == 0) *kept_count = so_far;
@@ -152,6 +179,11 @@ struct Two {
   Word low, high;
 };
 
+// A bit for each box of the tile.
+__device__ __forceinline__ Word ballots(bool low, bool high) {
+  return Word(__ballot_sync(ALL, high)) << 32 | __ballot_sync(ALL, low);
+}
+
 // The bits of the boxes of a tile that stay. gone: those that are removed or
 // beyond the last. overlaps: with boxes of the same tile. A box stays when all
 // boxes before it that it overlaps are gone, and is gone when one of them
@@ -162,13 +194,8 @@ __device__ __forceinline__ Word decide(Word gone, Two overlaps) {
   const Word high = overlaps.high & ((Word(1) << (lane + 32)) - 1);
   Word stay = 0;
   while (~(gone | stay)) {
-    const bool stays_low = !(low & ~gone), stays_high = !(high & ~gone);
-    const Word now = Word(__ballot_sync(ALL, stays_high)) << 32 |
-                     __ballot_sync(ALL, stays_low);
-    stay |= now & ~gone;
-    const bool gone_low = low & stay, gone_high = high & stay;
-    gone |= Word(__ballot_sync(ALL, gone_high)) << 32 |
-            __ballot_sync(ALL, gone_low);
+    stay |= ballots(!(low & ~gone), !(high & ~gone)) & ~gone;
+    gone |= ballots(low & stay, high & stay);
   }
   return stay;
 }
@@ -181,8 +208,8 @@ __device__ __forceinline__ Two words_at(const Word* mask, int tiles, int n,
                                         int tile, int w) {
   const int i = tile * TILE + threadIdx.x % 32;
   if (w * TILE >= n) return {0, 0};
-  return {i < n ? mask[(long long)i * tiles + w] : 0,
-          i + 32 < n ? mask[(long long)(i + 32) * tiles + w] : 0};
+  return {i < n ? mask[place(i, w, tiles)] : 0,
+          i + 32 < n ? mask[place(i + 32, w, tiles)] : 0};
 }
 
 __device__ __forceinline__ Word beyond(int n, int tile) {
@@ -198,12 +225,12 @@ __device__ __forceinline__ void remove(const Word* mask, int tiles, int n,
   const int words = (n + TILE - 1) / TILE, lane = threadIdx.x % 32;
   for (int r = threadIdx.x / 32 - first; r < TILE; r += THREADS / 32 - first) {
     if (!(stay >> r & 1)) continue;
-    const Word* const row = mask + (long long)(tile * TILE + r) * tiles;
+    const int i = tile * TILE + r;
     for (int w = from + lane; w < words; w += 32 * AT_ONCE) {
       Word bits[AT_ONCE];
 #pragma unroll
       for (int k = 0; k < AT_ONCE; ++k)
-        bits[k] = w + 32 * k < words ? row[w + 32 * k] : 0;
+        bits[k] = w + 32 * k < words ? mask[place(i, w + 32 * k, tiles)] : 0;
 #pragma unroll
       for (int k = 0; k < AT_ONCE; ++k)
         if (bits[k]) atomicOr(removed + w + 32 * k, bits[k]);
@@ -308,3 +335,134 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x == 32) *kept_count = so_far;
 }
 // --8<-- [end:keep-ahead]
+
+// --8<-- [start:state]
+// What all blocks know: zeros before the launch.
+//   state[0]                       a ticket: the next tile
+//   state[1 ... tiles]             by tile, the boxes that stay
+//   state[1 + tiles ... 2 * tiles] by tile, the boxes that are gone
+// A bit that is set remains set. So whoever reads an old word knows less, but
+// nothing wrong.
+__device__ __forceinline__ volatile Word* stay_of(Word* state) {
+  return state + 1;
+}
+__device__ __forceinline__ volatile Word* gone_of(Word* state, int tiles) {
+  return state + 1 + tiles;
+}
+// --8<-- [end:state]
+
+// --8<-- [start:look]
+// What the boxes of a tile learn from the tiles before it: who is removed by a
+// box that stays, and who overlaps a box of which nobody knows yet. A warp
+// looks at every so-many-th tile, a lane at two boxes there. asks[t]: whether
+// tile t can still say something new to the `open` boxes of this one.
+__device__ __forceinline__ Two look(const Word* mask, Word* state, int tiles,
+                                    int n, int tile, Word open,
+                                    unsigned char* asks) {
+  constexpr int WARPS = EACH / 32;
+  const int lane = threadIdx.x % 32;
+  Word removed = 0, waits = 0;
+  for (int first = threadIdx.x / 32; first < tile; first += WARPS * AT_ONCE) {
+    Two words[AT_ONCE];
+    Word stay[AT_ONCE], gone[AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+      const int t = first + k * WARPS;
+      const bool ask = t < tile && asks[t];
+      words[k] = ask ? words_at(mask, tiles, n, t, tile) : Two{0, 0};
+      stay[k] = ask ? stay_of(state)[t] : 0;
+      gone[k] = ask ? gone_of(state, tiles)[t] : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+      const int t = first + k * WARPS;
+      const Word known = stay[k] | gone[k];
+      removed |= (stay[k] >> lane & 1 ? words[k].low : 0) |
+                 (stay[k] >> (lane + 32) & 1 ? words[k].high : 0);
+      const Word new_waits = (known >> lane & 1 ? 0 : words[k].low) |
+                             (known >> (lane + 32) & 1 ? 0 : words[k].high);
+      const bool any = __any_sync(ALL, (new_waits & open) != 0);
+      if (!any && lane == 0 && t < tile) asks[t] = 0;
+      waits |= new_waits;
+    }
+  }
+  return {any_lane(removed), any_lane(waits)};
+}
+// --8<-- [end:look]
+
+// --8<-- [start:keep-together]
+// A block for each tile, and no order among them: a box is decided as soon as
+// all boxes before it that it overlaps are. The block with tile t needs only
+// blocks that have drawn their tickets before, so all that it waits for run.
+extern "C" __global__ void __launch_bounds__(EACH)
+    keep_together(const Word* __restrict__ mask, const int* __restrict__ count,
+                  int tiles, Word* __restrict__ state) {
+  extern __shared__ unsigned char asks[];
+  __shared__ int ticket;
+  __shared__ Word removed, waits, open_now;
+  const int n = *count, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    ticket = atomicAdd((unsigned*)state, 1);
+    removed = waits = 0;
+  }
+  __syncthreads();
+  const int tile = ticket;
+  if (tile * TILE >= n) return;
+  for (int t = threadIdx.x; t < tile; t += EACH) asks[t] = 1;
+  Two own = {0, 0};
+  if (warp == 0) own = words_at(mask, tiles, n, tile, tile);
+  const Word low = own.low & ((Word(1) << lane) - 1);
+  const Word high = own.high & ((Word(1) << (lane + 32)) - 1);
+  Word stay = 0, gone = beyond(n, tile), open = ~gone;
+  __syncthreads();
+  while (open) {
+    const Two found = look(mask, state, tiles, n, tile, open, asks);
+    if (lane == 0 && found.low) atomicOr(&removed, found.low);
+    if (lane == 0 && found.high) atomicOr(&waits, found.high);
+    __syncthreads();
+    if (warp == 0) {
+      gone |= removed;
+      const Word not_yet = waits;
+      __syncwarp();  // all lanes have read it
+      for (Word now = ~Word(0); now;) {
+        now =
+            ballots(!(low & ~gone), !(high & ~gone)) & ~(stay | gone | not_yet);
+        stay |= now;
+        gone |= ballots(low & stay, high & stay);
+      }
+      if (lane == 0) {
+        if (stay) stay_of(state)[tile] = stay;
+        if (gone) gone_of(state, tiles)[tile] = gone;
+        open_now = ~(stay | gone);
+        waits = 0;
+      }
+    }
+    __syncthreads();
+    open = open_now;
+  }
+}
+// --8<-- [end:keep-together]
+
+// --8<-- [start:list]
+// A block for each tile, a thread for each box.
+extern "C" __global__ void __launch_bounds__(TILE)
+    list_kept(Word* __restrict__ state, const int* __restrict__ count,
+              int tiles, const unsigned* __restrict__ order,
+              int* __restrict__ kept, int* __restrict__ kept_count) {
+  __shared__ int before;
+  const int n = *count, tile = blockIdx.x, last = (n + TILE - 1) / TILE - 1;
+  if (tile > max(last, 0)) return;
+  volatile Word* const stay_at = stay_of(state);
+  if (threadIdx.x == 0) before = 0;
+  __syncthreads();
+  int own = 0;
+  for (int t = threadIdx.x; t < tile; t += TILE) own += __popcll(stay_at[t]);
+  atomicAdd(&before, own);
+  __syncthreads();
+  const Word stay = n ? stay_at[tile] : 0, below = (Word(1) << threadIdx.x) - 1;
+  if (stay >> threadIdx.x & 1)
+    kept[before + __popcll(stay & below)] = order[tile * TILE + threadIdx.x];
+  if (threadIdx.x == 0 && tile == max(last, 0))
+    *kept_count = before + __popcll(stay);
+}
+// --8<-- [end:list]

@@ -18,10 +18,11 @@ import cudatut as ct
 from cudatut.book.published.sort import sort as sorts
 
 NMS, DECODE = "images/postprocess/nms.cu", "images/postprocess/decode.cu"
-WAYS = ("boxes", "tiles", "ahead")  # of the serial pass
+WAYS = ("boxes", "tiles", "ahead", "together")  # to decide
 TILE = 64  # boxes: the bits of a word
 MOST = 1 << 18  # boxes: the mask then takes 8 GiB
 BLOCK = 256
+ONE, EACH = 1024, 256  # threads of one block that decides all; of a tile's
 
 
 @functools.cache
@@ -37,8 +38,8 @@ def nms(
     limit: float = 0.5,
     least: float = -np.inf,
     classes: Any = None,
-    way: str = "ahead",
-    threads: int = 1024,
+    way: str = "together",
+    threads: int | None = None,
     columns: int = 4,
     at_once: int = 4,
 ) -> Callable:
@@ -73,60 +74,86 @@ def nms(
     keys, sorted_keys = ct.empty(n, "uint32"), ct.empty(n, "uint32")
     indices, order = ct.empty(n, "uint32"), ct.empty(n, "uint32")
     in_order = ct.empty((n, 4), "float32")
-    their_classes = ct.empty(n, "int32")
-    mask = ct.empty(n * tiles, "uint64")
-    count = ct.to_device(np.zeros(1, "int32"))
+    their_classes = ct.empty(n, "int32") if c else null
+    together = way == "together"
+    mask = ct.empty((tiles * TILE if together else n) * tiles, "uint64")
+    # How many take part, then what `keep_together` calls a state: in 32 bits,
+    # all zeros before a run.
+    zeros = ct.empty(2 + 2 * (1 + 2 * tiles), "uint32")
+    count = np.uint64(int(zeros.gpudata))
+    state = np.uint64(int(count) + 8)
     sort = sorts.fastest(n, "uint32", pairs=True)
     of = c.address if c else null
-    sorted_of = their_classes if c else null
-    plan = (("AT_ONCE", at_once), ("THREADS", threads))
+    threads = threads or (EACH if together else ONE)
+    by_tiles = (("BY_TILES", int(together)),)
+    of_block = ("EACH" if together else "THREADS", threads)
+    plan = (*by_tiles, ("AT_ONCE", at_once), of_block)
     to_keys, to_order = kernel("score_keys"), kernel("sorted_boxes")
-    pairs = kernel("pair_mask", (("COLUMNS", columns),))
+    of_pairs = ("COLUMNS", columns), ("LABELS", int(c is not None))
+    pairs = kernel("pair_mask", (*by_tiles, *of_pairs))
     keep = kernel(f"keep_{way}", plan)
+    to_list = kernel("list_kept") if together else None
     grid = ct.cdiv(n, BLOCK)
     two = (ct.cdiv(tiles, columns), tiles)
 
-    def run(stream=None):
-        count.fill(0, stream=stream)
+    def decide(stream=None):
+        if to_list is None:
+            keep(
+                mask, count, tiles, order, k.address, m.address,
+                grid=1, block=threads, shared=8 * tiles, stream=stream,
+            )  # fmt: skip
+            return
+        keep(
+            mask, count, tiles, state,
+            grid=tiles, block=threads, shared=tiles, stream=stream,
+        )  # fmt: skip
+        to_list(
+            state, count, tiles, order, k.address, m.address,
+            grid=tiles, block=TILE, stream=stream,
+        )  # fmt: skip
+
+    def start(stream=None):
+        zeros.fill(0, stream=stream)
         to_keys(
             s.address, n, least, keys, indices, count,
             grid=grid, block=BLOCK, stream=stream,
         )  # fmt: skip
+
+    def in_their_order(stream=None):
         sort(keys, sorted_keys, indices, order, stream=stream)
+
+    def gather(stream=None):
         to_order(
-            a.address, of, order, count, in_order, sorted_of,
+            a.address, of, order, count, in_order, their_classes,
             grid=grid, block=BLOCK, stream=stream,
         )  # fmt: skip
+
+    def compare(stream=None):
         pairs(
-            in_order, sorted_of, count, tiles, limit, mask,
+            in_order, their_classes, count, tiles, limit, mask,
             grid=two, block=TILE, stream=stream,
         )  # fmt: skip
-        keep(
-            mask, count, tiles, order, k.address, m.address,
-            grid=1, block=threads, shared=8 * tiles, stream=stream,
-        )  # fmt: skip
+
+    parts = {
+        "keys": start,
+        "sort": in_their_order,
+        "order": gather,
+        "pairs": compare,
+        "decide": decide,
+    }
+
+    def run(stream=None):
+        for part in parts.values():
+            part(stream)
+
+    def alone():
+        """Decides again, after a whole run: who takes part is known."""
+        start()
+        decide()
 
     run.operands = (a, s, c, k, m, keys, indices)
-    run.mask, run.order, run.count = mask, order, count
-    run.parts = {  # each alone, after a whole run
-        "keys": lambda: to_keys(
-            s.address, n, least, keys, indices, count, grid=grid, block=BLOCK
-        ),
-        "sort": lambda: sort(keys, sorted_keys, indices, order),
-        "order": lambda: to_order(
-            a.address, of, order, count, in_order, sorted_of,
-            grid=grid, block=BLOCK,
-        ),
-        "mask": lambda: pairs(
-            in_order, sorted_of, count, tiles, limit, mask,
-            grid=two, block=TILE,
-        ),
-        "serial pass": lambda: keep(
-            mask, count, tiles, order, k.address, m.address,
-            grid=1, block=threads, shared=8 * tiles,
-        ),
-    }  # fmt: skip
-    del run.parts["keys"]  # it counts, and would count twice
+    # To be timed one by one, after a whole run.
+    run.parts = {**parts, "decide": alone}
     return run
 
 

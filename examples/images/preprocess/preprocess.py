@@ -15,7 +15,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.book.images.preprocess.reference import MEAN, STD, placed
 
-SOURCE = "images/preprocess/letterbox.cu"
+FOLDER = "images/preprocess"
 ACROSS, DOWN = 32, 8  # threads of a block, as in the kernel
 BEHIND = 12  # bytes that the kernel may read behind the last image
 MOST_IMAGES, MOST_BYTES = 65_535, (1 << 32) - 4
@@ -23,9 +23,15 @@ IMAGE = np.dtype(
     [("first", "int64")]
     + [(name, "int32") for name in ("height", "width", "top", "left")]
     + [(name, "int32") for name in ("new_height", "new_width")]
-    + [(name, "float32") for name in ("down", "across")]
+    + [(name, "float64") for name in ("down", "across")]
 )
-DEFAULTS = {"PIXELS": 2, "ROWS": 4, "WORDS": 1, "BY_BITS": 1}
+# What the kernels are compiled with: pixels of a row and rows for each thread.
+DEFAULTS: dict[str, dict[str, int]] = {
+    "pixel": {},
+    "rows": {"PIXELS": 4, "ROWS": 4},
+    "dots": {"PIXELS": 4, "ROWS": 4, "NEIGHBORS": 4},
+}
+ONE, ZERO = 1 << 15, 0x4B000000  # as in dots.cu
 
 
 class Batch:
@@ -65,35 +71,53 @@ class Batch:
 
 
 @functools.cache
-def kernel(name: str, defines: tuple) -> ct.Kernel:
-    return ct.Kernel(SOURCE, name, dict(defines))
+def kernel(way: str, defines: tuple) -> ct.Kernel:
+    return ct.Kernel(f"{FOLDER}/{way}.cu", f"letterbox_{way}", dict(defines))
 
 
-def plan_of(width: int, **plan: Any) -> dict:
-    """The macros: as many neighbors as wanted, if they divide the width."""
-    plan = {**DEFAULTS, **plan}
-    while width % plan["PIXELS"]:
-        plan["PIXELS"] //= 2
+def plan_of(width: int, way: str = "dots", **plan: Any) -> dict:
+    """The macros: as many neighbors in a store as wanted, if they divide the
+    width."""
+    plan = {**DEFAULTS[way], **plan}
+    stored = {"rows": "PIXELS", "dots": "NEIGHBORS"}.get(way)
+    while stored and width % plan[stored]:
+        plan[stored] //= 2
     return plan
+
+
+def scale_of(way: str, border: float, mean: Any, std: Any) -> np.ndarray:
+    """What a byte, or a sum of dots.cu, becomes, as words of 32 bits."""
+    by, mean = 1 / (255 * np.array(std, float)), np.array(mean, float)
+    plus = -mean / std
+    if way != "dots":
+        return np.array([*by, *plus, border], "float32")
+    # A sum is 2^15 for each level, and 2^23 more.
+    words = np.concatenate([by / ONE, plus - 2**23 / ONE * by])
+    around = border * by + plus
+    outside = np.array([ZERO + round(border * ONE)], "uint32")
+    floats = np.concatenate([words, around]).astype("float32")
+    return np.concatenate([floats, outside.view("float32")])
 
 
 def letterbox(
     batch: Batch,
     out: Any,
-    border: int = 114,
-    mean: tuple = MEAN,
-    std: tuple = STD,
-    way: str = "rows",
+    border: float = 114,
+    mean: Any = MEAN,
+    std: Any = STD,
+    way: str = "dots",
     channels_last: bool = False,
     **plan: Any,
 ) -> Callable:
     """out: bf16 as uint16 [images][3][height][width], or [height][width][3]
-    with channels_last. way: "pixel" or "rows". plan: macros of the kernel.
-    Raises TypeError, ValueError."""
-    if way not in ("pixel", "rows") or (way == "pixel" and channels_last):
+    with channels_last. way: "pixel", "rows" or "dots", the kernels of this
+    chapter. plan: macros of the kernel. Raises TypeError, ValueError."""
+    if way not in DEFAULTS or (way == "pixel" and channels_last):
         raise ValueError(f"letterbox: no way {way!r} for this layout")
     if min(std) <= 0:
         raise ValueError(f"letterbox: a standard deviation in {std}")
+    if not 0 <= border <= 255:
+        raise ValueError(f"letterbox: a border of {border}, not a byte's")
     take = ct.operands("letterbox")
     pixels = take.read(
         "pixels", batch.pixels, "uint8", (None,), align=4, most=1 << 40
@@ -102,23 +126,25 @@ def letterbox(
     shape = (n, None, None, 3) if channels_last else (n, 3, None, None)
     o = take.write("out", out, "uint16", shape, align=16)
     height, width = o.shape[1:3] if channels_last else o.shape[2:]
-    if not (1 <= height <= DOWN * 65_535 and width >= 1):
+    if not (1 <= height <= 65_535 and width >= 1):
         raise ValueError(f"letterbox: an output of {height} x {width}")
-    plan = plan_of(width, **plan, CHANNELS_LAST=int(channels_last))
+    plan = plan_of(width, way, **plan)
+    if channels_last:
+        plan["CHANNELS_LAST"] = 1
     table = ct.to_device(batch.places(height, width).view("uint8"))
-    by = [1 / (255 * s) for s in std]
-    plus = [-m / s for m, s in zip(mean, std)]
-    scale = np.array([*by, *plus, border], "float32")
-    one = kernel(f"letterbox_{way}", tuple(sorted(plan.items())))
-    across, down = ACROSS, DOWN
-    if way == "rows":
-        across, down = ACROSS * plan["PIXELS"], DOWN * plan["ROWS"]
+    scale = scale_of(way, border, mean, std)
+    one = kernel(way, tuple(sorted(plan.items())))
+    threads = (ACROSS, plan.get("DOWN", DOWN))
+    across = threads[0] * plan.get("PIXELS", 1)
+    down = threads[1] * plan.get("ROWS", 1)
     grid = (ct.cdiv(width, across), ct.cdiv(height, down), n)
+    if plan.get("CENTER"):
+        grid = (grid[0], n, grid[1])
 
     def run(stream=None):
         one(
             pixels.address, table, scale, height, width,
-            o.address, grid=grid, block=(ACROSS, DOWN), stream=stream,
+            o.address, grid=grid, block=threads, stream=stream,
         )  # fmt: skip
 
     run.operands = (pixels, o, table)

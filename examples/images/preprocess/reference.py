@@ -1,13 +1,16 @@
 """What the kernel should write, by NumPy; and what of an image it has to read."""
 
+from fractions import Fraction
+
 import numpy as np
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of red, green, blue
 
 
 def placed(height, width, out_height, out_width):
-    """new_height, new_width, top, left: an image that fits, in the middle."""
-    scale = min(out_height / height, out_width / width)
+    """new_height, new_width, top, left: an image that fits, in the middle.
+    Halves are rounded to the even number."""
+    scale = min(Fraction(out_height, height), Fraction(out_width, width))
     new_height = min(max(round(height * scale), 1), out_height)
     new_width = min(max(round(width * scale), 1), out_width)
     top, left = (out_height - new_height) // 2, (out_width - new_width) // 2

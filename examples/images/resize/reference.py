@@ -29,15 +29,17 @@ def resize_nearest(image, height, width):
     return image[rows][:, columns]
 
 
-def resize_bilinear(image, height, width):
-    up, low, down = taps(image.shape[0], height)
+def resize_bilinear(image, height, width, only=slice(None)):
+    """only: the rows of the output that are wanted."""
+    up, low, down = (one[only] for one in taps(image.shape[0], height))
     left, right, across = taps(image.shape[1], width)
-    image = image.astype("float64")
-    rows = image[up] + down[:, None, None] * (image[low] - image[up])
+    above, below = image[up].astype("float64"), image[low].astype("float64")
+    rows = above + down[:, None, None] * (below - above)
     a, b = rows[:, left], rows[:, right]
     return a + across[None, :, None] * (b - a)
 
 
+# --8<-- [start:placed]
 def placed(height, width, out_height, out_width, centered=True):
     """new_height, new_width, top, left: the largest image of the same shape
     that fits, rounded to pixels."""
@@ -48,6 +50,9 @@ def placed(height, width, out_height, out_width, centered=True):
         return new_height, new_width, 0, 0
     top, left = (out_height - new_height) // 2, (out_width - new_width) // 2
     return new_height, new_width, top, left
+
+
+# --8<-- [end:placed]
 
 
 def letterbox(image, height, width, border=114, centered=True):

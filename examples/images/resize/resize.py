@@ -20,8 +20,9 @@ from cudatut.book.images.resize.reference import placed
 
 FOLDER = "images/resize"
 BLOCK = (32, 8)  # threads along a row, and rows
-PIXELS = 4  # of a thread of letterbox_rows
-ROWS = 2
+PIXELS = 4  # of a thread of letterbox_rows and letterbox_kept
+ROWS = {"rows": 4, "kept": 16}  # of a thread, by way
+FEW = 1 << 20  # pixels of an output that a thread for each makes sooner
 MOST = 1 << 22  # pixels of an axis: a guess in fp32 is off by one at most
 AXIS = np.dtype([("n", "i4"), ("to", "i4"), ("scale", "f4"), ("part", "f4")])
 
@@ -96,17 +97,17 @@ def letterbox(
 ) -> Callable:
     """out = the image as large as fits without a change of its shape, the rest
     border. centered: False puts it into the corner. whole: fill the output, as
-    `bilinear` does. way: "pixel" or "rows", which wants both arrays to begin at
-    multiples of 4 bytes. plan: macros of rows.cu. Raises TypeError,
-    ValueError."""
-    if way not in ("pixel", "rows"):
-        raise ValueError(f"letterbox: no way {way!r}: pixel, rows")
+    `bilinear` does. way: "pixel", or "rows" or "kept", which want both arrays
+    to begin at multiples of 4 bytes. plan: macros of rows.cu or kept.cu.
+    Raises TypeError, ValueError."""
+    if way not in ("pixel", *ROWS):
+        raise ValueError(f"letterbox: no way {way!r}: pixel, rows, kept")
     if not 0 <= border <= 255:
         raise ValueError(f"letterbox: border {border} is not in 0 to 255")
-    if plan and way != "rows":
-        raise ValueError(f"letterbox: {sorted(plan)} belong to rows")
+    if plan and way == "pixel":
+        raise ValueError(f"letterbox: {sorted(plan)} belong to rows and kept")
     source, target = images(
-        "letterbox", image, out, align=4 if way == "rows" else 1
+        "letterbox", image, out, align=1 if way == "pixel" else 4
     )
     size, (height, width) = source.shape[:2], target.shape[:2]
     new_height, new_width, top, left = (
@@ -121,8 +122,8 @@ def letterbox(
     if way == "pixel":
         one, per = kernel("resize", "letterbox"), BLOCK
     else:
-        plan = {"ROWS": ROWS, **plan}
-        one = kernel("rows", "letterbox_rows", tuple(sorted(plan.items())))
+        plan = {"ROWS": ROWS[way], **plan}
+        one = kernel(way, f"letterbox_{way}", tuple(sorted(plan.items())))
         per = (BLOCK[0] * PIXELS, BLOCK[1] * plan["ROWS"])
     grid = (ct.cdiv(width, per[0]), ct.cdiv(height, per[1]))
 
@@ -131,6 +132,29 @@ def letterbox(
 
     run.operands = source, target
     return run
+
+
+def way_for(size: tuple, to: tuple, sms: int) -> dict[str, Any]:
+    """What `fastest` tells `letterbox` for an image of `size` and an output of
+    `to`, height and width each, on a GPU of so many SMs."""
+    if to[0] * to[1] < FEW:
+        return {"way": "pixel"}
+    if to[0] <= size[0]:
+        return {"way": "rows"}
+    # More rows of a thread share more, if enough blocks are left.
+    for rows, waves in ((32, 6), (16, 3)):
+        blocks = ct.cdiv(to[1], BLOCK[0] * PIXELS) * ct.cdiv(
+            to[0], BLOCK[1] * rows
+        )
+        if blocks >= waves * sms:
+            return {"way": "kept", "ROWS": rows}
+    return {"way": "kept", "ROWS": 8}
+
+
+def fastest(image: Any, out: Any) -> Callable:
+    """As `bilinear`, by the kernel that was the fastest here for such sizes."""
+    plan = way_for(image.shape[:2], out.shape[:2], ct.device().sm_count)
+    return letterbox(image, out, whole=True, **plan)
 
 
 def wrong(image: Any, out: Any, mistakes: int) -> Callable:

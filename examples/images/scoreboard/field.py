@@ -5,28 +5,27 @@ same arrays, which are made once and hold the largest case.
     runs = field.contest(case)      # {"ours": ..., "cuDNN": ..., ...}
     field.check(case)               # what the last call wrote, against fp64
 
-fp32 is NCHW, bf16 NHWC. Ours is what the launcher of implicit GEMM chooses for
-these sizes.
+fp32 is NCHW, bf16 NHWC. Ours is what `choose.way` takes for these sizes.
 """
 
 from collections.abc import Callable, Sequence
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.images.cutlass_conv import conv as cutlass
-from cudatut.book.images.implicit_gemm import launch
-from cudatut.book.images.implicit_gemm.shapes import Shape
+from cudatut.book.images.shapes import Shape
+from cudatut.book.images.scoreboard.choose import convolution
 from cudatut.book.images.scoreboard.shapes import Case
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from cudatut.book.rivals import cudnn_conv
+from cudatut.pairs import Ratio
 
 Contest = dict[str, Callable[[], Any] | None]
 PERIODS = 1_000_003, 999_983  # primes, after which the random numbers repeat
 CHUNKS, LONG = 24, 64  # of results that are checked, and words of each
 KINDS = {"fp32": "float32", "bf16": "uint16"}
-OURS = {"fp32": launch.offsets, "bf16": launch.bf16}
 
 
 # --8<-- [start:field]
@@ -65,18 +64,17 @@ class Field:
         )
 
     def contest(self, case: Case) -> Contest:
-        """By name; a rival that cannot run says why."""
+        """By name; a rival that cannot run says why. PyTorch's conv2d is
+        cuDNN's, but for depthwise layers."""
         x, w, y = self.arrays(case)
         layer = case.layer
-        runs = {
-            "ours": OURS[self.kind](Shape(*case.numbers), x, w, y),
-            **cudnn_conv.contestants(
-                x, w, y, layer.stride, layer.pad, layer.dilation, layer.groups
-            ),
-        }
-        if self.last:
-            runs["CUTLASS"] = cutlass.prepare(case, x, w, y)
-        return runs
+        rivals = cudnn_conv.contestants(
+            x, w, y, layer.stride, layer.pad, layer.dilation, layer.groups
+        )
+        if layer.groups < layer.channels or layer.channels == 1:
+            del rivals["PyTorch"]
+        shape = Shape(*case.numbers)
+        return {"ours": convolution(self.kind, shape, x, w, y), **rivals}
 
     # --8<-- [end:field]
 
@@ -154,10 +152,7 @@ class Field:
     # --8<-- [end:check]
 
 
-# --8<-- [start:ratios]
-RIVAL = "cuDNN"
-
-
+# --8<-- [start:race]
 def race(field: Field, cases: Sequence[Case], rounds: int) -> dict[str, Any]:
     """By name of the case: a benchmark in which all took turns in random order;
     ours has been checked. Empty under a tool."""
@@ -178,13 +173,37 @@ def race(field: Field, cases: Sequence[Case], rounds: int) -> dict[str, Any]:
     return found
 
 
-def ratios(times: dict[str, Any], rival: str = RIVAL) -> dict[str, Any]:
-    """By name of the case: how many times as fast ours is, with the interval."""
+# --8<-- [end:race]
+
+
+# --8<-- [start:ratios]
+def ratios(times: dict[str, Any], rival: str = "cuDNN") -> dict[str, Ratio]:
+    """By name of the case: how many times as fast ours is, with the interval.
+    Without cases in which the rival could not run."""
     return {
         name: one.ratio("ours", rival)
         for name, one in times.items()
         if any(row.name == rival for row in one.rows)
     }
+
+
+def mean(found: Sequence[Ratio]) -> Ratio:
+    """The geometric mean. Its interval goes from the mean of all low ends to
+    that of all high ends, as if all ratios were off to the same side at once:
+    no interval of the mean is wider."""
+    low, middle, high = (
+        geometric_mean(getattr(one, end) for one in found)
+        for end in ("low", "median", "high")
+    )
+    return Ratio(middle, low, high, min(one.pairs for one in found))
+
+
+def goal(ratio: Ratio, wanted: float) -> ct.results.Goal:
+    """For `ct.goals`."""
+    verdict = ratio.verdict(wanted)
+    return ct.results.Goal(
+        "", wanted, ratio.median, ratio.low, ratio.high, verdict
+    )
 
 
 # --8<-- [end:ratios]

@@ -1,7 +1,8 @@
 """The convolutions of the scoreboard: fixed ones, and twenty that were drawn from published networks before any kernel was tuned.
 
     for case in DRAWN: ...      # a Case: a layer, and how many images
-    more(seed)                  # ten that nobody has seen yet
+    more(seed)                  # ten others
+    ten()                       # those of the scoreboard, once tuning has ended
 
 `twenty` says how they were drawn, and DRAWN keeps them as they came.
 """
@@ -13,6 +14,8 @@ from cudatut.book.images.scoreboard.networks import NETWORKS, Layer
 
 SEED = 2026
 BATCHES = 1, 8, 32, 128
+# The first 8 digits of the commit that ended the tuning, such as 0x1234abcd.
+MORE_SEED: int | None = 0xC32A1A4E
 MOST = 1 << 28  # words of the images, and of the results
 
 
@@ -90,6 +93,16 @@ def more(seed: int) -> list[Case]:
     the kernels were tuned: the first 8 digits (hex) of the commit that ended
     the tuning."""
     return draw(seed, 1, frozenset(layer for layer, _ in DRAWN))
+
+
+def ten() -> list[Case]:
+    """`more` with that seed. Raises ValueError before there is one."""
+    if MORE_SEED is None:
+        raise ValueError(
+            "ten more cannot be drawn yet: MORE_SEED is the commit that ends"
+            " the tuning, and there is none"
+        )
+    return more(MORE_SEED)
 
 
 # --8<-- [end:draw]

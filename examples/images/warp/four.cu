@@ -5,6 +5,7 @@
 //   warp_four<>    plain loads
 //   warp_points    four reads of a texture, weights of our own
 //   warp_filtered  one read of a texture, which weighs by itself, with 8 bits
+//   between        n reads of a texture, from its first pixel to the second
 //
 // Blocks may have any shape.
 //
@@ -113,3 +114,12 @@ extern "C" __global__ void warp_filtered(uchar4* __restrict__ out,
       bytes(make_float4(255 * p.x, 255 * p.y, 255 * p.z, 255 * p.w));
 }
 // --8<-- [end:filtered]
+
+// --8<-- [start:between]
+extern "C" __global__ void between(float* __restrict__ out,
+                                   unsigned long long texture, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  out[i] = 255 * tex2D<float4>(texture, 0.5f + (float)i / n, 0.5f).x;
+}
+// --8<-- [end:between]

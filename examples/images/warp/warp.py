@@ -25,6 +25,11 @@ from cudatut.book.images.warp.textures import Texture
 FOLDER = "images/warp"
 BLOCK = (16, 16)  # threads along a row, and rows
 PIXELS = 4  # of a thread of warp_words
+ROWS = 2  # of a thread of packed.cu
+BY_WORDS = ("words", "packed", "tile")
+TILE = (32, 8)  # threads of a block of tile.cu
+HIGH = 32  # rows of its tile
+MOST_SHARED = 48 << 10
 MOST = 1 << 22  # pixels of an axis
 FARTHEST = 1 << 30  # pixels from the image's first one
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
@@ -37,12 +42,34 @@ def kernel(source: str, name: str, defines: tuple = ()) -> ct.Kernel:
     return ct.Kernel(f"{FOLDER}/{source}.cu", name, dict(defines))
 
 
-def map_back(matrix: Any, height: int, width: int) -> np.void:
+def compile_ahead() -> None:
+    """All kernels without macros side by side."""
+    borders = [border.upper() for border in BORDERS]
+    found = [
+        ("warp", f"warp<{taps}, {border}>")
+        for taps in TAPS.values()
+        for border in borders
+    ]
+    found += [("warp", "warp_forward"), ("warp", "warp_float<CONSTANT>")]
+    found += [("four", "pad"), ("four", "warp_points"), ("four", "between")]
+    found += [("four", "warp_filtered")]
+    found += [("packed", "warp_sampled"), ("packed", "warp_gathered")]
+    for way in ("four", *BY_WORDS):
+        found += [(way, f"warp_{way}<{border}>") for border in borders[:2]]
+    ct.compile_ahead([(f"{FOLDER}/{file}.cu", name) for file, name in found])
+
+
+def map_back(
+    matrix: Any, height: int, width: int, beyond: tuple = (PIXELS, 0)
+) -> np.void:
     """The inverse map as kernels get it, for an output of this size. Raises
-    ValueError for a matrix without inverse, or that leads far away."""
+    ValueError for a matrix without inverse, or that leads far away. beyond:
+    columns and rows behind the last ones, at which threads look, too."""
     integers = reference.fixed(reference.inverted(matrix))
-    # A thread looks at up to PIXELS - 1 columns behind the last one, too.
-    corners = ((x, y) for x in (0, width + PIXELS) for y in (0, height))
+    more_x, more_y = beyond
+    corners = (
+        (x, y) for x in (0, width + more_x) for y in (0, height + more_y)
+    )
     far = max(
         abs(a * x + b * y + c) for x, y in corners for a, b, c in integers
     )
@@ -83,6 +110,37 @@ def _choice(name: str, what: str, given: str, known: Any) -> None:
         )
 
 
+def _packed(name: str, block: tuple, plan: dict) -> int:
+    """Rows of a thread of packed.cu, whose lanes exchange pixels."""
+    if block[0] % 4 or block[0] * block[1] % 32:
+        raise ValueError(
+            f"{name}: a block of {block}: rows of 4, 8, 12 ... threads, 32, 64,"
+            " 96 ... in all"
+        )
+    return plan.get("ROWS", ROWS)
+
+
+def piece(back: np.void, high: int) -> tuple[tuple[int, int, int], int]:
+    """Of the image, what the pixels of a tile of tile.cu need: columns, rows,
+    words from one row to the next; and bytes of shared memory. Raises
+    ValueError where these are too many."""
+    a, b, _, d, e, _ = (abs(int(v)) for v in back)
+    # Positions are this far apart at most; a neighbor follows.
+    columns, rows = (
+        (x * (TILE[0] - 1) + y * (high - 1)) // ONE + 3
+        for x, y in ((a, b), (d, e))
+    )
+    pitch = (3 * (columns - 2) // 4 + 3) | 1  # odd: rows lie in other banks
+    shared = 4 * rows * pitch
+    if shared > MOST_SHARED:
+        raise ValueError(
+            f"warp: a tile looks at {rows} x {columns} pixels, and"
+            f" {MOST_SHARED} bytes of shared memory have no room for them:"
+            ' take way="packed"'
+        )
+    return (columns, rows, pitch), shared
+
+
 def warp(
     image: Any,
     out: Any,
@@ -97,30 +155,40 @@ def warp(
     """out = the image, each pixel where the matrix sends it. interpolation:
     nearest, linear, cubic. border: what lies beyond the image: constant (then
     `value`), replicate, reflect_101, wrap. way: plain; float (linear, constant,
-    positions in fp32); words (linear; constant or replicate; both arrays begin
-    at multiples of 4 bytes). plan: macros of words. Raises TypeError,
-    ValueError."""
+    positions in fp32); words, packed and tile (linear; constant or replicate;
+    both arrays begin at multiples of 4 bytes). A block of packed is whole
+    warps, of rows of 4, 8, 12 ... threads; that of tile is given, and maps
+    that shrink by a lot need more shared memory than there is. plan: macros of
+    these three. Raises TypeError, ValueError."""
     _choice("warp", "interpolation", interpolation, TAPS)
     _choice("warp", "border", border, BORDERS)
-    _choice("warp", "way", way, ("plain", "float", "words"))
+    _choice("warp", "way", way, ("plain", "float", *BY_WORDS))
     if not 0 <= value <= 255:
         raise ValueError(f"warp: value {value} is not in 0 to 255")
     can = {
         "plain": BORDERS,
         "float": ("constant",),
         "words": ("constant", "replicate"),
+        "packed": ("constant", "replicate"),
+        "tile": ("constant", "replicate"),
     }[way]
     if border not in can or (way != "plain" and interpolation != "linear"):
         raise ValueError(f"warp: {way} has no {interpolation}, {border}")
-    if plan and way != "words":
-        raise ValueError(f"warp: {sorted(plan)} belong to words")
+    if plan and way not in BY_WORDS:
+        raise ValueError(f"warp: {sorted(plan)} belong to {BY_WORDS}")
+    rows = 1
+    if way == "packed":
+        rows = _packed("warp", block, plan)
+    elif way == "tile":
+        block, rows = TILE, plan.get("HIGH", HIGH) // TILE[1]
     source, target = _images(
-        "warp", image, out, align=4 if way == "words" else 1
+        "warp", image, out, align=4 if way in BY_WORDS else 1
     )
     (height, width), (out_height, out_width) = (
         one.shape[:2] for one in (source, target)
     )
-    back = map_back(matrix, out_height, out_width)
+    beyond = (max(block[0], PIXELS), rows * block[1])
+    back = map_back(matrix, out_height, out_width, beyond)
     edge = border.upper()
     if way == "float":
         exact = reference.inverted(matrix)
@@ -128,19 +196,23 @@ def warp(
             ()
         ]
         one = kernel("warp", f"warp_float<{edge}>")
-    elif way == "words":
-        one = kernel(
-            "words", f"warp_words<{edge}>", tuple(sorted(plan.items()))
-        )
+    elif way in BY_WORDS:
+        macros = tuple(sorted(plan.items()))
+        one = kernel(way, f"warp_{way}<{edge}>", macros)
     else:
         one = kernel("warp", f"warp<{TAPS[interpolation]}, {edge}>")
+    more: tuple = ()
+    shared = 0
+    if way == "tile":
+        more, shared = piece(back, rows * TILE[1])
     across = ct.cdiv(out_width, PIXELS) if way == "words" else out_width
-    grid = _grid("warp", across, out_height, block)
+    grid = _grid("warp", across, ct.cdiv(out_height, rows), block)
 
     def run(stream=None):
         one(
             target.address, source.address, back, out_height, out_width, height,
-            width, value, grid=grid, block=(*block, 1), stream=stream,
+            width, value, *more, grid=grid, block=(*block, 1), shared=shared,
+            stream=stream,
         )  # fmt: skip
 
     run.operands = source, target  # an address keeps no array alive
@@ -239,17 +311,38 @@ def by_texture(
     border: str = "constant",
     array: bool = False,
     block: tuple = BLOCK,
+    gather: bool = False,
+    **plan: int,
 ) -> Callable:
     """As `four`, through a texture; beyond the image is 0 (constant), or its
-    edge (replicate). filtered: the texture weighs. array: from a copy in a CUDA
-    array, made here, of the pixels as they are now."""
+    edge (replicate). filtered: the texture weighs; then out may have three
+    channels, the block is one of `warp`'s packed, and plan may say ROWS.
+    array: from a copy in a CUDA array, made here, of the pixels as they are
+    now. gather: exact weights, from such an array, to three channels; plan may
+    say WEIGHTS, too."""
     _choice("by_texture", "border", border, BORDERS[:2])
-    source, target = _images("by_texture", pixels, out, channels=4, align=4)
+    take, shape = ct.operands("by_texture"), (None, None, 4)
+    source = take.read("pixels", pixels, "uint8", shape, most=MOST, align=4)
+    three = gather or (filtered and getattr(out, "shape", ())[2:] == (3,))
+    shape = (None, None, 3 if three else 4)
+    target = take.write("out", out, "uint8", shape, most=MOST, align=4)
+    if 0 in target.shape:
+        raise ValueError(f"by_texture: out has no pixel: {target.shape}")
+    if plan and not three:
+        raise ValueError(f"by_texture: {sorted(plan)} belong to three channels")
     out_height, out_width, _ = target.shape
-    back = map_back(matrix, out_height, out_width)
-    texture = Texture(pixels, width, filtered, border == "constant", array)
-    one = kernel("four", "warp_filtered" if filtered else "warp_points")
-    grid = _grid("by_texture", out_width, out_height, block)
+    rows = _packed("by_texture", block, plan) if three else 1
+    beyond = (block[0], rows * block[1])
+    back = map_back(matrix, out_height, out_width, beyond)
+    texture = Texture(
+        pixels, width, filtered, border == "constant", array, gather
+    )
+    if three:
+        name = "warp_gathered" if gather else "warp_sampled"
+        one = kernel("packed", name, tuple(sorted(plan.items())))
+    else:
+        one = kernel("four", "warp_filtered" if filtered else "warp_points")
+    grid = _grid("by_texture", out_width, ct.cdiv(out_height, rows), block)
 
     def run(stream=None):
         one(
