@@ -126,7 +126,7 @@ def _narrow(
     """The name and the value of a bar above it, and the bar over the whole width."""
     low, most, log = span
     left, right = _EDGE, NARROW.width - _EDGE
-    to_x = scale(low, most, left, right, log)
+    to_x = in_whole_units(scale(low, most, left, right, log))
     labels = [
         wrapped(
             row_words,
@@ -141,7 +141,7 @@ def _narrow(
     top = 22 if peak else 2
     bottom = top + sum(heights)
     keys = [line for one in key for line in _fitting(one, 12, NARROW.width)]
-    s = Svg(NARROW.width, bottom + 36 + _NARROW_LINE * len(keys))
+    s = Svg(NARROW.width, bottom + 42 + _NARROW_LINE * len(keys))
     s.raw(f'<g text-anchor="start" font-size="{_SMALL}">')
     y, middles = float(top), []
     for label, height in zip(labels, heights):
@@ -174,7 +174,7 @@ def _narrow(
             free = x + half + 8
     s.text(NARROW.width / 2, bottom + 32, axis, "muted", size=12)
     for i, line in enumerate(keys):
-        s.text(left, bottom + 50 + _NARROW_LINE * i, line, "muted", "start", 12)
+        s.text(left, bottom + 52 + _NARROW_LINE * i, line, "muted", "start", 12)
     return s
 
 
@@ -239,6 +239,11 @@ def scale(
         low, high = math.log(low), math.log(high)
     span = (high - low) or 1.0
     return lambda value: start + ((math.log(value) if log else value) - low) / span * (stop - start)
+
+
+def in_whole_units(to: Callable[[float], float]) -> Callable[[float], float]:
+    """A scale that rounds to units of the drawing: a page has hundreds of points, and each digit weighs."""
+    return lambda value: round(to(value))
 
 
 def round_below(value: float) -> float:

@@ -18,7 +18,16 @@ from html import escape
 from typing import Any
 
 from cudatut.results import FOREGROUND
-from cudatut.site.charts import number, round_below, scale, symbol, tick_label, ticks, with_unit
+from cudatut.site.charts import (
+    in_whole_units,
+    number,
+    round_below,
+    scale,
+    symbol,
+    tick_label,
+    ticks,
+    with_unit,
+)
 from cudatut.site.locale import text
 from cudatut.site.svg import NARROW, WIDE, Layout, Svg, coordinate, text_width
 from cudatut.wrapping import wrapped
@@ -53,7 +62,7 @@ def divided(result: dict[str, Any], over: str) -> dict[str, Any]:
         "y": y,
         "lines": {name: line for name, line in lines.items() if line},
         "limit": 1.0,
-        "limit_is": f"{over} = 1",
+        "unsaid": True,
         **({"foreground": front} if front else {}),
     }
 
@@ -92,7 +101,7 @@ def series_svg(result: dict[str, Any], lang: str, layout: Layout = WIDE) -> str:
         top = 22 + _KEY * (used + len(y_rows))
         bottom = top + _PLOT[layout]
         x_rows = _fit(x_words, layout.width)
-        s = Svg(layout.width, bottom + 30 + _KEY * (len(x_rows) + len(notes)) - 4)
+        s = Svg(layout.width, bottom + 28 + _KEY * (len(x_rows) + len(notes)))
     else:
         names = {
             name: wrapped(name, lambda row: text_width(row, _SMALL) <= _NAMES) for name in front
@@ -105,6 +114,8 @@ def series_svg(result: dict[str, Any], lang: str, layout: Layout = WIDE) -> str:
         s = Svg(layout.width, bottom + (66 if more else 48))
     to_x = scale(min(xs), max(xs), left + 8, right, log_x)
     to_y = scale(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
+    if narrow:
+        to_x, to_y = in_whole_units(to_x), in_whole_units(to_y)
 
     for tick in y_ticks:
         s.line(left, to_y(tick), right, to_y(tick), "grid")
@@ -119,15 +130,16 @@ def series_svg(result: dict[str, Any], lang: str, layout: Layout = WIDE) -> str:
     s.line(left, bottom, right, bottom, "axis")
     middle = layout.width / 2 if narrow else (left + right) / 2
     for i, words in enumerate(x_rows):
-        s.text(middle, bottom + (34 if narrow else 38) + _KEY * i, words, "muted", size=_SMALL)
+        s.text(middle, bottom + (35 if narrow else 38) + _KEY * i, words, "muted", size=_SMALL)
     for i, words in enumerate(reversed(y_rows)):
         s.text(0 if narrow else left, top - 14 - _KEY * i, words, "muted", "start", _SMALL)
     if limit:
-        words = result.get("limit_is") or text("series.limit", lang, value=number(limit), unit=unit)
         s.line(left, to_y(limit), right, to_y(limit), "limit dash")
+    if limit and not result.get("unsaid"):  # the words of the axis say it
+        words = text("series.limit", lang, value=number(limit), unit=unit)
         s.text(right, to_y(limit) - 6, words, "limit", "end", _SMALL)
     for i, words in enumerate(notes):
-        y = bottom + (34 + _KEY * (len(x_rows) + i) if narrow else 58)
+        y = bottom + (37 + _KEY * (len(x_rows) + i) if narrow else 58)
         s.text(0 if narrow else left, y, words, "muted", "start", _SMALL)
 
     for name in lines:
@@ -260,7 +272,7 @@ def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
 def _marks(s: Svg, points: list[Point], index: int, cls: str) -> None:
     """The marks of all points of a line, as one path."""
     shape = _MARKS[index - 1] if index else "m-4 0a4 4 0 1 0 8 0 4 4 0 1 0-8 0z"
-    d = "".join(f"M{coordinate(x)} {coordinate(y)}{shape}" for x, y in points)
+    d = "".join(f"M{coordinate(x)},{coordinate(y)}{shape}" for x, y in points)
     s.raw(f'<path d="{d}" class="{cls} fill"/>')
 
 
