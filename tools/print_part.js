@@ -48,9 +48,11 @@ async (options) => {
       for (const one of svg.querySelectorAll("rect, circle, polygon, polyline, line, path, text")) {
         const style = getComputedStyle(one);
         for (const name of one.matches("text") ? OF_WORDS : OF_SHAPES) {
-          const value = shown(style.getPropertyValue(name));
+          let value = shown(style.getPropertyValue(name));
+          if (name === "font-family") value = value.includes("mono") ? "monospace" : "sans-serif";
+          if (name === "font-weight" && value === "400") continue;
           if (!["", "1px", "normal"].includes(value) && !(value === "none" && name.endsWith("array")))
-            one.setAttribute(name, value.replaceAll('"', "'"));
+            one.setAttribute(name, value);
         }
       }
       svg.style.minWidth = "";

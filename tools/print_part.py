@@ -34,7 +34,7 @@ ARGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-net
 WORDS = {
     "en": {
         "solution": "{title}: on the page of this chapter in the book online.",
-        "about": "The chapters of the part “{part}” of the book cudatut, without answers and solutions: these are on "
+        "about": "The chapters of the part '{part}' of the book cudatut, without answers and solutions: these are on "
         "the pages of the book online. All outputs were recorded on one GPU, {gpu}.",
         "contents": "Contents",
         "license": "Code: MIT. Text and figures: CC BY 4.0.",
@@ -153,7 +153,6 @@ PAPER = """
   .ct-chapter { break-before: page; }
   .ct-front { padding-top: 45mm; }
   .ct-front h1 { font-size: 30pt !important; }
-  .ct-front ol { columns: 2; font-size: 10pt; }
   .ct-fold { border-left: 3px solid var(--ct-rule); padding-left: .8em; margin: 1em 0; }
   .ct-fold__title { font-weight: 650; break-after: avoid; margin: .3em 0; }
   .ct-elsewhere { color: var(--ct-quiet); font-size: .9em; }
