@@ -95,6 +95,17 @@ def part(name: str, lang: str, most: int | None = None) -> Part:
     return Part(name, lang, title, level, about, written[name][:most])
 
 
+def answer(route: Any, site: Path) -> None:
+    """Give the browser a file of the site."""
+    url = urlsplit(route.request.url)
+    file = site / unquote(url.path).lstrip("/")
+    file = file / "index.html" if file.is_dir() else file
+    if url.netloc != urlsplit(HOST).netloc or not file.is_file():
+        return route.abort()
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return route.fulfill(status=200, content_type=kind, body=file.read_bytes())
+
+
 @contextmanager
 def opened(site: Path) -> Iterator[Any]:
     """A page of Chromium that finds the files of the site under `HOST`, and nothing else anywhere."""
@@ -105,22 +116,13 @@ def opened(site: Path) -> Iterator[Any]:
     if program is None:
         sys.exit("no Chromium (Debian: apt-get install chromium; or set CHROMIUM to its path)")
 
-    def answer(route: Any) -> None:
-        url = urlsplit(route.request.url)
-        file = site / unquote(url.path).lstrip("/")
-        file = file / "index.html" if file.is_dir() else file
-        if url.netloc != urlsplit(HOST).netloc or not file.is_file():
-            return route.abort()
-        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        return route.fulfill(status=200, content_type=kind, body=file.read_bytes())
-
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGS)
         context = browser.new_context(
             color_scheme="light", reduced_motion="reduce", viewport={"width": 1000, "height": 900}
         )
         context.set_default_timeout(120_000)
-        context.route("**/*", answer)
+        context.route("**/*", lambda route: answer(route, site))
         yield context.new_page()
         browser.close()
 
@@ -136,8 +138,12 @@ def read(page: Any, of: Part, site: Path, file: str, base: str) -> list[Chapter]
             sys.exit(f"{site} has no {path}: build the site first (make build)")
         page.goto(HOST + path)
         options = {
-            **{"chapter": name, "inside": inside, "file": file, "narrow": bool(file)},
-            **{"solution": WORDS[of.lang]["solution"], "base": base},
+            "chapter": name,
+            "inside": inside,
+            "file": file,
+            "narrow": bool(file),
+            "solution": WORDS[of.lang]["solution"],
+            "base": base,
         }
         made = page.evaluate(script, options)
         has = [kind for kind in ("mathml", "svg") if made[kind]]

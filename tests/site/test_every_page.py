@@ -32,6 +32,7 @@ DESK = {"width": 1280, "height": 900}
 NARROW = 320  # pixels: the narrowest telephones, and a desk's window at 400 %
 SCHEMES = {"light": "default", "dark": "slate"}  # and how Material calls them
 TELEPHONE = {"width": NARROW, "height": 640}
+HAND = {"width": 390, "height": 844}  # a usual telephone
 NONE = ("404.html", "zh/404.html")
 OTHER_GPUS = tuple(f"/{one.name}/" for one in (ROOT / "recordings").iterdir() if one.is_dir())
 
@@ -77,9 +78,27 @@ AT_THE_DESK = """() => {
   }
   return seen
 }"""
+# Boxes that hide a part of what is in them at their right edge without a sign: it does not fade there.
+UNSAID = """[...document.querySelectorAll('article .ct-scroll')].filter((box) => {
+  if (!box.checkVisibility() || box.scrollWidth <= box.clientWidth + 1) return false
+  const colors = getComputedStyle(box).maskImage.match(/rgba?\\([^)]*\\)/g)
+  return !colors || !/, 0\\)$/.test(colors.at(-1))
+}).map((box) => box.innerHTML.slice(0, 120))"""
+# The smallest word of each drawing that has one below ten pixels.
+TINY = """[...document.querySelectorAll('article .ct-svg')].filter((svg) => svg.checkVisibility()).map((svg) => {
+  const unit = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width
+  const sizes = [...svg.querySelectorAll('text')].map((text) => parseFloat(getComputedStyle(text).fontSize))
+  return Math.min(99, ...sizes) * unit
+}).filter((size) => size < 9.95)"""
 ON_THE_TELEPHONE = f"""() => ({{
   width: document.documentElement.scrollWidth, wide: {WIDE}, mute: {MUTE}, doubled: {DOUBLED},
 }})"""
+IN_THE_HAND = f"""() => ({{
+  unsaid: {UNSAID}, tiny: {TINY},
+  cut: [...document.querySelectorAll('article .ct-bench > .ct-scroll')]
+    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1).length,
+}})"""
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # What folds hold may lie on a page beside this one, and comes when they are opened.
 OPENED = "document.querySelectorAll('details').forEach((d) => { d.open = true })"
 ARRIVED = f"""() => {{
@@ -168,6 +187,9 @@ class Visitor:
     def telephone(self):
         self.page.set_viewport_size(TELEPHONE)
         self.visit |= self.page.evaluate(ON_THE_TELEPHONE)
+        self.page.set_viewport_size(HAND)
+        self.page.evaluate(DRAWN)  # what fades follows from what is scrolled, which the next frame knows
+        self.visit |= self.page.evaluate(IN_THE_HAND)
 
     def leave(self, path):
         if not path.removeprefix("zh/").startswith("examples/"):  # those are many, and load alike
