@@ -147,7 +147,7 @@ class Visitor:
     """One page of the browser, which goes from page to page of the site and notes what it sees."""
 
     def __init__(self, page, contrast, collisions, copied):
-        self.page, self.copied, self.seen = page, copied, {}
+        self.page, self.copied, self.collisions, self.seen = page, copied, collisions, {}
         self.colors = AT_THE_DESK.replace("SCHEMES", json.dumps(SCHEMES))
         for name, code in (("CONTRAST", contrast), ("COLLISIONS", collisions)):
             self.colors = self.colors.replace(name, f"({code})")
@@ -188,8 +188,11 @@ class Visitor:
         self.page.set_viewport_size(TELEPHONE)
         self.visit |= self.page.evaluate(ON_THE_TELEPHONE)
         self.page.set_viewport_size(HAND)
-        self.page.evaluate(DRAWN)  # what fades follows from what is scrolled, which the next frame knows
+        self.page.evaluate(
+            DRAWN
+        )  # what fades follows from what is scrolled, which the next frame knows
         self.visit |= self.page.evaluate(IN_THE_HAND)
+        self.visit["crowded"] = self.page.evaluate(self.collisions)
 
     def leave(self, path):
         if not path.removeprefix("zh/").startswith("examples/"):  # those are many, and load alike
@@ -428,6 +431,40 @@ def test_no_script_fails(visits):
 
 def test_no_page_scrolls_sideways_on_a_telephone(visits):
     assert not {path: v["wide"] for path, v in visits.items() if v["width"] > NARROW or v["wide"]}
+
+
+def test_what_is_cut_on_a_telephone_fades_there(visits):
+    """Of a drawing or a table that is wider than the screen one sees that there is more."""
+    assert not {path: visit["unsaid"] for path, visit in visits.items() if visit["unsaid"]}
+
+
+def test_a_chart_is_no_wider_than_a_telephone(visits):
+    assert not {path: visit["cut"] for path, visit in visits.items() if visit["cut"]}
+
+
+def test_no_word_of_a_drawing_is_tiny_on_a_telephone(visits):
+    assert not {path: visit["tiny"] for path, visit in visits.items() if visit["tiny"]}
+
+
+def test_words_of_figures_have_room_on_a_telephone(visits):
+    assert not {path: visit["crowded"] for path, visit in visits.items() if visit["crowded"]}
+
+
+CUT = """<style>@keyframes cut { from { mask-image: linear-gradient(to right, #000, transparent) } to {} }
+  .ct-scroll { overflow: auto; width: 100px } .fades { animation: cut linear; animation-timeline: scroll(self inline) }</style>
+<article><div class="ct-scroll"><svg class="ct-svg" viewBox="0 0 400 50" width="300" height="50"><text font-size="12">a</text></svg>
+</div><div class="ct-scroll fades"><svg class="ct-svg" viewBox="0 0 300 50" width="300" height="50"><text font-size="12">b</text></svg>
+</div><div class="ct-scroll">short</div></article>"""
+
+
+def test_what_is_cut_or_tiny_is_noticed(browser):
+    page = browser.new_page()
+    page.set_content(CUT)
+    page.evaluate(DRAWN)
+    seen = page.evaluate(IN_THE_HAND)
+    page.close()
+    assert len(seen["unsaid"]) == 1 and 'viewBox="0 0 400 50"' in seen["unsaid"][0]
+    assert seen["tiny"] == [9]  # twelve units on three quarters of their size
 
 
 def test_an_id_stands_on_a_page_once(visits):
