@@ -127,16 +127,8 @@ def _narrow(
     low, most, log = span
     left, right = _EDGE, NARROW.width - _EDGE
     to_x = in_whole_units(scale(low, most, left, right, log))
-    labels = [
-        wrapped(
-            row_words,
-            lambda line, note=bar.note: (
-                text_width(line, _SMALL) <= NARROW.width - text_width(note, _SMALL) - 14
-            ),
-        )
-        for bar in bars
-        for row_words in [" ".join(bar.label)]
-    ]
+    room = [NARROW.width - text_width(bar.note, _SMALL) - 14 for bar in bars]
+    labels = [_fitting(" ".join(bar.label), _SMALL, wide) for bar, wide in zip(bars, room)]
     heights = [_NARROW_LINE * len(label) + _NARROW_BAR + 11 for label in labels]
     top = 22 if peak else 2
     bottom = top + sum(heights)
