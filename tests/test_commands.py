@@ -605,6 +605,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # make
     (r"make( VENV= PYTHON=python3)? (live|record|sanitize)( NAME=start/hello)?", MAKE),
     (r"make test-gpu(-shards)?( ARGS=\".*\")?", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
+    (r"make (pdf|epub)( PART=start)?", Here(recipe("tools/print_part.py"))),
     (r"make doctor", Here(lambda command, place: succeeds(place.in_checkout(command), 0, 2))),
     (r"make lint", Elsewhere("tests/examples/test_sources.py::ruff")),
     (r"make format", Here(recipe("ruff format"))),
