@@ -44,9 +44,10 @@ static unsigned __ldg(const unsigned* at) {
   if (b < bytes || b + 4 > bytes_end || (size_t)b % 4) exit(3);
   return *at;
 }
-template <class T>
-static void __stcs(T* at, T value) {
-  *at = value;
+// L2 is asked for whole 16 bytes of them.
+static void ask(const unsigned char* from, unsigned many) {
+  if (from < bytes || from + many > bytes_end) exit(3);
+  if ((size_t)from % 16 || many % 16 || !many) exit(6);
 }
 static unsigned __float_as_uint(float x) {
   unsigned u;

@@ -82,6 +82,28 @@ def test_what_is_no_batch_is_refused(images, error):
         preprocess.Batch(images)
 
 
+def test_plans_differ_and_the_first_one_is_the_one_of_letterbox():
+    plans = preprocess.plans()
+    assert plans[0] == {} and len({tuple(sorted(plan.items())) for plan in plans}) == len(plans)
+    macros = (FOLDER / "dots.cu").read_text()
+    assert all(f"#ifndef {name}\n" in macros for plan in plans for name in plan)
+
+
+def test_the_plan_of_least_time_is_taken_and_none_is_timed_under_a_tool(monkeypatch):
+    monkeypatch.setattr(preprocess, "letterbox", lambda batch, out, **plan: lambda: plan)
+    monkeypatch.setattr(preprocess, "compile_ahead", lambda width, some: None)
+    took = [[5.0, 4.0, 90.0]] * 18
+    took[7] = [3.0, 2.0, 100.0]  # by its median
+    monkeypatch.setattr(
+        ct, "take_turns", lambda runs, times, order: dict(zip(runs, took, strict=True))
+    )
+    out = np.empty((1, 3, 8, 8), "uint16")
+    plan, run = preprocess.tuned(None, out)
+    assert plan == run() == preprocess.plans()[7] == {**preprocess.TWELVE, "CENTER": 1}
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    assert preprocess.tuned(None, out)[0] == {}
+
+
 def test_neighbors_divide_the_width():
     widths = (640, 642, 641, 1)
     assert [preprocess.plan_of(w, "rows")["PIXELS"] for w in widths] == [4, 2, 1, 1]
@@ -133,12 +155,14 @@ PLANS = [
     ("rows", {}),
     ("rows", {"PIXELS": 2, "ROWS": 1, "WORDS": 0, "BY_BITS": 0, "SKIP": 0}),
     ("dots", {}),
-    ("dots", {"STREAMED": 1, "UNROLL": 4, "BOTH": 1}),
-    ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
-    ("dots", {"CENTER": 1, "ROWS": 1}),
+    ("dots", {"DOWN": 8, "BLOCKS": 4, "ROWS": 8}),
+    ("dots", {**preprocess.TWELVE, "CENTER": 1}),
+    ("dots", {**preprocess.TWELVE, "THIRD": 0, "AHEAD": 1, "TURN": 1}),
+    ("dots", {"CENTER": 1, "TURN": 1, "ROWS": 1}),
+    ("dots", {"TURN": 1, "PIXELS": 8, "DOWN": 8, "CHANNELS_LAST": 1}),
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
-    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1}),
+    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "DOWN": 8, "ROWS": 1, "AHEAD": 1}),
     ("dots", {"CHANNELS_LAST": 1}),
     ("rows", {"CHANNELS_LAST": 1}),
     ("dots", {"SWAP": 0}),
@@ -173,12 +197,15 @@ FAULTS = {
     "a plane too near": ("letterbox.cuh", "3 * image * plane + pixel)", "2 * image * plane + pixel)"),
     "the last columns": ("dots.cu", "left + WIDE > image.left", "left > image.left"),
     "a row of weight 0 for all": ("dots.cu", "one.weight > 0 ? up + bytes : up", "up"),
+    "no third word": ("dots.cu", "at % 4 == 3", "at % 4 == 4", {"THIRD": 0}),
+    "columns not turned": ("dots.cu", "TURN && x >= width", "false && x >= width", {"TURN": 1}),
+    "a tile asks behind the batch": ("dots.cu", "3 * hi + 6", "3 * hi + 60", {"AHEAD": 1}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_noticed(name, tmp_path):
-    file, old, new = FAULTS[name]
+    file, old, new, *plan = FAULTS[name]
     for source in ("letterbox.cuh", "dots.cu"):
         text = (FOLDER / source).read_text()
         if source == file:
@@ -194,7 +221,7 @@ def test_a_planted_fault_is_noticed(name, tmp_path):
     images = [chance.integers(0, 256, (*size, 3), dtype="uint8") for size in SIZES]
     height, width = 48, 160
     source = tmp_path / "dots.cu"
-    words = on_a_cpu(tmp_path, images, height, width, "dots", source=source)
+    words = on_a_cpu(tmp_path, images, height, width, "dots", source=source, **dict(*plan))
     if words is None:
         return
     got = bf16(words)

@@ -22,6 +22,11 @@ def libraries():
         pytest.skip(str(error))
 
 
+def taken(shape):
+    """CUTLASS's convolution for Hopper reads images in the same mode as ours does, and has no groups."""
+    return shape.groups == 1 and not im2col.refused(shape)
+
+
 def arrays(shape, seed=0):
     n, c, h, w = shape[:4]
     given = (
@@ -32,7 +37,7 @@ def arrays(shape, seed=0):
 
 
 @pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.name)
-@pytest.mark.parametrize("shape", [one for one in RAGGED if not im2col.refused(one)], ids=str)
+@pytest.mark.parametrize("shape", [one for one in RAGGED if taken(one)], ids=str)
 def test_ragged_shapes(tile, shape):
     given, results = arrays(shape)
     run = conv.Made(tile, shape, *map(ct.to_device, given), results)
@@ -43,7 +48,7 @@ def test_ragged_shapes(tile, shape):
         ct.check(to_float(results.get()), exact.transpose(0, 2, 3, 1), rtol=2**-8, atol=1e-3)
 
 
-@pytest.mark.parametrize("shape", [one for one in RAGGED if im2col.refused(one)], ids=str)
+@pytest.mark.parametrize("shape", [one for one in RAGGED if not taken(one)], ids=str)
 def test_what_the_im2col_mode_cannot_do_is_refused(shape):
     if max(shape.stride) > 8:
         pytest.skip("CUTLASS does not look at strides")

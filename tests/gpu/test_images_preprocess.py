@@ -6,7 +6,7 @@ import pytest
 import cudatut as ct
 from cudatut.book.images.preprocess import reference
 from cudatut.book.images.preprocess.batches import bf16, noise
-from cudatut.book.images.preprocess.preprocess import Batch, letterbox
+from cudatut.book.images.preprocess.preprocess import Batch, letterbox, plans, tuned
 from cudatut.book.images.preprocess.steps import four_launches
 
 SIZES = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 65), (64, 48), (192, 96), (641, 639), (100, 1000)]
@@ -15,15 +15,15 @@ PLANS = [
     ("pixel", {}),
     ("rows", {}),
     ("rows", {"PIXELS": 2, "ROWS": 1, "WORDS": 0, "BY_BITS": 0, "SKIP": 0}),
-    ("rows", {"PIXELS": 8, "ROWS": 2, "STREAMED": 1}),
+    ("rows", {"PIXELS": 8, "ROWS": 2}),
     ("dots", {}),
-    ("dots", {"UNROLL": 2, "BLOCKS": 5, "BOTH": 1}),
-    ("dots", {"DOWN": 4, "BLOCKS": 10, "ROWS": 8}),
-    ("dots", {"CENTER": 1}),
+    ("dots", {"DOWN": 8, "BLOCKS": 4, "ROWS": 8}),
+    *(("dots", plans()[k]) for k in (1, 2, 3, 6, 12, 17)),  # each choice
+    ("dots", {"TURN": 1, "CENTER": 1, "ROWS": 1}),
     ("dots", {"NEIGHBORS": 2, "ROWS": 2}),
-    ("dots", {"NEIGHBORS": 1, "STREAMED": 1}),
+    ("dots", {"NEIGHBORS": 1}),
     ("dots", {"PIXELS": 2, "NEIGHBORS": 2, "ROWS": 8}),
-    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "ROWS": 1, "BLOCKS": 2}),
+    ("dots", {"PIXELS": 8, "NEIGHBORS": 8, "DOWN": 8, "ROWS": 1, "BLOCKS": 2}),
 ]
 
 
@@ -81,6 +81,17 @@ def test_a_large_photograph(way):
     # fp32 finds the taps of `rows`, and 4,000 pixels are 12 bits of its 24.
     atol = 3e-3 if way == "rows" else 1e-3
     expect(noise([(3000, 4000), (17, 4000)]), 640, 640, way, atol=atol)
+
+
+def test_the_fastest_plan_is_one_that_was_tried():
+    images = noise(SIZES)
+    out = ct.empty((len(images), 3, 66, 132), "uint16")
+    plan, run = tuned(Batch(images), out, times=3)
+    assert plan in plans()
+    ct.poison(out)
+    run()
+    want = np.stack([reference.letterbox(i, 66, 132) for i in images])
+    ct.check(bf16(out.get()), want, name=str(plan), rtol=2**-8, atol=1e-3)
 
 
 def test_rows_of_no_weight_are_not_read():

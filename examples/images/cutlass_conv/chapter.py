@@ -155,7 +155,9 @@ from cudatut.book.images.implicit_gemm.shapes import RAGGED
 
 most = 1_000_000_000  # products that NumPy may compute
 TAKEN = [
-    one for one in RAGGED if not im2col.refused(one) and one.flops // 2 <= most
+    one
+    for one in RAGGED
+    if one.groups == 1 and not im2col.refused(one) and one.flops // 2 <= most
 ]
 
 
@@ -315,12 +317,12 @@ if able:
 # %% padded
 pad_channels = ct.Kernel(
     """
-extern "C" __global__ void pad_channels(const unsigned short* in, uint4* out,
-                                        int pixels) {
+extern "C" __global__ void pad_channels(const unsigned short* in,
+                                        unsigned short* out, int pixels) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= pixels) return;
   const unsigned short* const at = in + 3LL * i;
-  out[i] = {at[0] | unsigned(at[1]) << 16, at[2], 0, 0};
+  ((uint4*)out)[i] = {at[0] | unsigned(at[1]) << 16, at[2], 0, 0};
 }
 """,
     "pad_channels",

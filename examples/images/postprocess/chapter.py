@@ -33,7 +33,7 @@ decode(
 )  # fmt: skip
 
 order = np.argsort(-scores.get(), kind="stable")  # the best first
-order = order[scores.get()[order] >= 0.25].astype("int32")
+order = order[scores.get()[order] >= 0.25].astype("uint32")
 likely = len(order)
 tiles = ct.cdiv(likely, 64)
 in_order = ct.to_device(boxes.get()[order])
@@ -53,7 +53,7 @@ keep_tiles(
     grid=1, block=1024, shared=8 * tiles,
 )  # fmt: skip
 
-stay = kept.get()[: int(kept_count.get()[0])]
+stay = kept[: int(kept_count.get()[0])].get()
 print(f"{n} candidates, {likely} of them likely, {len(stay)} stay")
 print("their classes:", class_of.get()[stay])
 
@@ -105,6 +105,7 @@ for kind, make in reference.KINDS.items():
     boxes, scores = make(many)
     kept, kept_count = ct.empty(many, "int32"), ct.empty(1, "int32")
     run = nms(ct.to_device(boxes), ct.to_device(scores), kept, kept_count)
+    run.mask.fill(0)  # nobody writes half of it
     run()
     i, j = reference.pairs(run.mask.get(), many)
     open_after, stay = reference.turns(many, i, j)
@@ -145,7 +146,8 @@ def check(n, way, size=300.0, limit=0.5, least=-np.inf, classes=0):
     run()
     name = f"{way}, n={n}, limit {limit}"
     ct.check(number, [len(want)], name=f"{name}: count", rtol=0)
-    ct.check(kept.get()[: len(want)], want, name=name, rtol=0)
+    if len(want):
+        ct.check(kept[: len(want)], want, name=name, rtol=0)
 
 
 for way in WAYS:
@@ -215,7 +217,7 @@ if not ct.tool.running():
     if theirs:
         found = theirs().cpu().numpy()
         runs["together"]()
-        own = kept.get()[: int(kept_count.get()[0])]
+        own = kept[: int(kept_count.get()[0])].get()
         both = np.intersect1d(own, found)
         ct.facts(
             f"of {many} boxes",
@@ -243,7 +245,7 @@ for name, images in {"one image": 1, "a batch of 32": 32}.items():
     far = labels.astype("float32") * step
     for a, own in ((boxes, ct.to_device(labels)), (boxes + far[:, None], None)):
         nms(ct.to_device(a), ct.to_device(scores), kept, number, classes=own)()
-        found.append(kept.get()[: int(number.get()[0])])
+        found.append(kept[: int(number.get()[0])].get())
     by_label, moved = found
     want = reference.nms(boxes, scores, classes=labels)
     ct.check(by_label, want, name=f"{name}: by label", rtol=0)

@@ -55,7 +55,7 @@ def same(make, n):
     """How many boxes only one of ours and torchvision's results has."""
     boxes, scores, kept, number = some(make, n)
     nms(boxes, scores, kept, number)()
-    own = kept.get()[: int(number.get()[0])]
+    own = kept[: int(number.get()[0])].get()
     theirs = vision.nms(boxes, scores, 0.5)
     if not theirs:
         return len(own), None
@@ -151,7 +151,7 @@ classes = ct.bench(
 # %% shapes
 boxes, scores, kept, number = some(reference.KINDS["100 pixels"], many)
 nms(boxes, scores, kept, number, way="ahead")()
-want = kept.get()[: int(number.get()[0])]
+want = kept[: int(number.get()[0])].get()
 shapes = {}
 for threads in grid:
     for at_once in (1, 4, 8):
@@ -165,7 +165,7 @@ for columns in (1, 2, 8):
 for name, run in shapes.items():
     ct.poison(kept)
     run()
-    ct.check(kept.get()[: len(want)], want, name=name, rtol=0)
+    ct.check(kept[: len(want)], want, name=name, rtol=0)
 variants = ct.bench(
     shapes, name=f"shapes, {many} boxes", rounds=min(rounds, 10)
 )

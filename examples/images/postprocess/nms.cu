@@ -373,6 +373,7 @@ __device__ __forceinline__ Two look(const Word* mask, Word* state, int tiles,
       stay[k] = ask ? stay_of(state)[t] : 0;
       gone[k] = ask ? gone_of(state, tiles)[t] : 0;
     }
+    __syncwarp();  // all lanes have read asks
 #pragma unroll
     for (int k = 0; k < AT_ONCE; ++k) {
       const int t = first + k * WARPS;

@@ -152,6 +152,7 @@ def nms(
         decide()
 
     run.operands = (a, s, c, k, m, keys, indices)
+    run.mask = mask
     # To be timed one by one, after a whole run.
     run.parts = {**parts, "decide": alone}
     return run

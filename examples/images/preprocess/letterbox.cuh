@@ -10,9 +10,6 @@
 #ifndef DOWN
 #define DOWN 8  // threads of a block, downwards; 32 across
 #endif
-#ifndef STREAMED
-#define STREAMED 0  // 1: stores that say that nobody reads the output soon
-#endif
 #ifndef CHANNELS_LAST
 #define CHANNELS_LAST 0  // 1: [height][width][3], 0: [3][height][width]
 #endif
@@ -76,33 +73,6 @@ struct alignas(2 * count) Vector {
   __nv_bfloat16 at[count];
 };
 
-template <int bytes>
-struct Bits {
-  using type = unsigned short;
-};
-template <>
-struct Bits<4> {
-  using type = unsigned;
-};
-template <>
-struct Bits<8> {
-  using type = uint2;
-};
-template <>
-struct Bits<16> {
-  using type = uint4;
-};
-
-template <int count>
-__device__ __forceinline__ void put(const Vector<count>& v, __nv_bfloat16* to) {
-#if STREAMED
-  using Word = typename Bits<2 * count>::type;
-  __stcs(reinterpret_cast<Word*>(to), reinterpret_cast<const Word&>(v));
-#else
-  *reinterpret_cast<Vector<count>*>(to) = v;
-#endif
-}
-
 // Writes `count` neighbors there. v: of each channel, from neighbor `from` on.
 template <int count, int all>
 __device__ __forceinline__ void store(const float (&v)[3][all], int from,
@@ -116,7 +86,7 @@ __device__ __forceinline__ void store(const float (&v)[3][all], int from,
       bits.at[p] = CHANNELS_LAST ? __float2bfloat16_rn(v[e % 3][from + e / 3])
                                  : __float2bfloat16_rn(v[k][from + p]);
     }
-    put(bits, to);
+    *reinterpret_cast<Vector<count>*>(to) = bits;
     to += CHANNELS_LAST ? count : plane;
   }
 }

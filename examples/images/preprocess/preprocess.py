@@ -4,10 +4,17 @@ kernel.
     batch = Batch(images)             # uint8 [height][width][3], blue first
     run = letterbox(batch, out)       # out: bf16 as uint16, [n][3][640][640]
     run()
+
+`tuned` is `letterbox` by the plan that is fastest for a batch.
 """
 
 import functools
+import itertools
+import os
+import random
+import statistics
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,7 +23,7 @@ import cudatut as ct
 from cudatut.book.images.preprocess.reference import MEAN, STD, placed
 
 FOLDER = "images/preprocess"
-ACROSS, DOWN = 32, 8  # threads of a block, as in the kernel
+ACROSS, DOWN = 32, 8  # threads of a block, where a plan says nothing else
 BEHIND = 12  # bytes that the kernel may read behind the last image
 MOST_IMAGES, MOST_BYTES = 65_535, (1 << 32) - 4
 IMAGE = np.dtype(
@@ -29,8 +36,17 @@ IMAGE = np.dtype(
 DEFAULTS: dict[str, dict[str, int]] = {
     "pixel": {},
     "rows": {"PIXELS": 4, "ROWS": 4},
-    "dots": {"PIXELS": 4, "ROWS": 4, "NEIGHBORS": 4},
+    "dots": {"PIXELS": 4, "ROWS": 4, "NEIGHBORS": 4, "DOWN": 4},
 }
+# --8<-- [start:plans]
+# What `tuned` tries: one of each line.
+TWELVE = {"KEEP": 0, "BLOCKS": 12}
+CHOICES: tuple[tuple[dict[str, int], ...], ...] = (
+    ({}, TWELVE, {**TWELVE, "THIRD": 0}),
+    ({}, {"AHEAD": 1}),
+    ({}, {"CENTER": 1}, {"TURN": 1}),
+)
+# --8<-- [end:plans]
 ONE, ZERO = 1 << 15, 0x4B000000  # as in dots.cu
 
 
@@ -73,6 +89,19 @@ class Batch:
 @functools.cache
 def kernel(way: str, defines: tuple) -> ct.Kernel:
     return ct.Kernel(f"{FOLDER}/{way}.cu", f"letterbox_{way}", dict(defines))
+
+
+def compile_ahead(width: int, some: list[dict]) -> None:
+    """Compiles these plans of dots.cu side by side, for outputs of that width.
+    Under a tool nothing happens: what is launched is compiled then."""
+    if ct.tool.running():
+        return
+    ct.device()  # once, before threads ask
+    source, name = f"{FOLDER}/dots.cu", "letterbox_dots"
+    wanted = {tuple(sorted(plan_of(width, **one).items())) for one in some}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for defines in wanted:
+            pool.submit(ct.Kernel, source, name, dict(defines), load=False)
 
 
 def plan_of(width: int, way: str = "dots", **plan: Any) -> dict:
@@ -120,7 +149,7 @@ def letterbox(
         raise ValueError(f"letterbox: a border of {border}, not a byte's")
     take = ct.operands("letterbox")
     pixels = take.read(
-        "pixels", batch.pixels, "uint8", (None,), align=4, most=1 << 40
+        "pixels", batch.pixels, "uint8", (None,), align=16, most=1 << 40
     )
     n = len(batch.shapes)
     shape = (n, None, None, 3) if channels_last else (n, 3, None, None)
@@ -149,3 +178,31 @@ def letterbox(
 
     run.operands = (pixels, o, table)
     return run
+
+
+# --8<-- [start:tuned]
+def plans() -> list[dict[str, int]]:
+    """All plans that can be chosen. The first one is that of `letterbox`."""
+    return [
+        {name: value for part in parts for name, value in part.items()}
+        for parts in itertools.product(*CHOICES)
+    ]
+
+
+def tuned(batch: Batch, out: Any, times: int = 15) -> tuple[dict, Callable]:
+    """The plan that is fastest for these sizes, and its launcher. Runs each
+    plan so many times, in random order; under a tool none. Raises as
+    `letterbox`."""
+    tried = plans()
+    if ct.tool.running():
+        return tried[0], letterbox(batch, out)
+    compile_ahead(out.shape[3], tried)
+    runs = {str(k): letterbox(batch, out, **p) for k, p in enumerate(tried)}
+    for run in runs.values():
+        run()  # not counted
+    found = ct.take_turns(runs, times, random.Random(0))
+    best = min(found, key=lambda name: statistics.median(found[name]))
+    return tried[int(best)], runs[best]
+
+
+# --8<-- [end:tuned]
