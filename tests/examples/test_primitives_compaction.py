@@ -1,10 +1,8 @@
 """examples/primitives/compaction without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses."""
 
-import ast
-from pathlib import Path
-
 import compiles_nothing
 import numpy as np
+import planted_faults
 import pytest
 from compiles_nothing import SMS
 
@@ -185,12 +183,6 @@ def test_three_launches_and_the_atomic_one():
 
 
 def test_each_planted_fault_has_its_place_in_the_kernel():
-    gpu = Path(__file__).parents[1] / "gpu/test_primitives_compaction.py"
-    (faults,) = (
-        ast.literal_eval(node.value)
-        for node in ast.parse(gpu.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
-    )
     kernel = ct.paths.examples_dir() / "primitives/compaction/compact.cuh"
-    for right, _ in faults.values():
+    for right, _ in planted_faults.of("test_primitives_compaction.py").values():
         assert kernel.read_text(encoding="utf-8").count(right) == 1

@@ -1,11 +1,10 @@
 """examples/primitives/scan without a GPU: which kernels a launcher asks for, its grids and memory, and what it refuses; the drawn tree."""
 
-import ast
 import sys
-from pathlib import Path
 
 import compiles_nothing
 import numpy as np
+import planted_faults
 import pytest
 from compiles_nothing import SMS, Kernel
 
@@ -168,14 +167,8 @@ def test_the_drawn_tree_is_the_exclusive_scan(monkeypatch):
 
 
 def test_each_planted_fault_has_its_place_in_the_look_back():
-    gpu = Path(__file__).parents[1] / "gpu/test_primitives_scan.py"
-    (faults,) = (
-        ast.literal_eval(node.value)
-        for node in ast.parse(gpu.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign) and node.targets[0].id == "FAULTS"
-    )
     text = (ct.paths.examples_dir() / "primitives/scan/look_back.cuh").read_text(encoding="utf-8")
-    for kind, right, wrong in faults.values():
+    for kind, right, wrong in planted_faults.of("test_primitives_scan.py").values():
         assert kind in SHAPES and text.count(right) == 1 and wrong != right
 
 
