@@ -29,7 +29,7 @@ _NAMES = {
     "gpu.ladder": "Ladder Rung RungError read_rung load_ladder",
     "tool": "size",
     "exercises": "exercise",
-    "results": "claim facts goals series show table",
+    "results": "claim facts goals picture series show table",
     "beside": "yours",
 }
 _EXPORTS = {name: module for module, names in _NAMES.items() for name in names.split()}

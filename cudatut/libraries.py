@@ -19,9 +19,13 @@ MODULES = {
     "llm": ("gguf", "tokenizers"),
     "cutlass": ("cutlass",),
     "bindings": ("nanobind",),
+    "images": ("PIL", "skimage"),
 }
 
+CUTLASS = "nvidia-cutlass==4.2.0.0"
+
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.M)
+_LOOKED_FOR = re.compile(r'\bfind_spec\("([\w.]+)"\)')  # what is there for its files alone
 _VENDOR = re.compile(r"\bvendor\.[a-z]")  # ct.vendor.sum and its like, through CuPy
 
 
@@ -39,9 +43,10 @@ def missing(extra: str) -> list[str]:
 
 
 def missing_beside(example: Example) -> Iterator[Lack]:
-    """What the files of an example import where it is there, and what is not."""
+    """What the files of an example import, or look for, where it is there, and what is not."""
     texts = [catalog.read_text(paths.examples_dir() / name) for name in example.sources()]
-    imported = {module for text in texts for module in _IMPORT.findall(text)}
+    ways = _IMPORT, _LOOKED_FOR
+    imported = {module for text in texts for way in ways for module in way.findall(text)}
     if any(map(_VENDOR.search, texts)):
         imported.add("cupy")
     for module, (name, command) in _beside().items():
@@ -67,4 +72,6 @@ def _beside() -> dict[str, tuple[str, str]]:
         "torch": ("PyTorch", "pip install torch"),
         "cuda.bindings": ("cuda-bindings", bindings),
         "cuda.core": ("cuda-core", f"pip install 'cuda-core[cu{cuda}]'" if bindings else ""),
+        # Its headers are all that is used: nothing that it asks for.
+        "cutlass_library": ("CUTLASS", f"pip install --no-deps {CUTLASS}"),
     }

@@ -4,6 +4,8 @@ Each kind is declared once, as a dataclass: its fields are the schema, and `prob
 records makes them, what builds the site reads them; nothing else is shared between the two. Every time is in microseconds.
 """
 
+import base64
+import binascii
 import html
 import json
 import math
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from cudatut import tool, words
+from cudatut import image_files, tool, words
 from cudatut.pairs import Ratio, again, paired, ratio
 from cudatut.schema import reader, short
 
@@ -814,6 +816,76 @@ class Series(Result):
             yield f"series {self.title!r}: foreground is {short(front)}; name 1 to {FOREGROUND} of the lines {list(self.lines)}"
 
 
+LARGEST_SCALE = 32  # screen pixels of a picture's pixel
+
+
+@dataclass(repr=False)
+class Picture(Result):
+    """An image: a PNG or a WebP in base64, and what it shows in words, `alt`, in 'en' and 'zh'.
+
+    scale: how many pixels of a screen are one of it, in each direction; None: one.
+    """
+
+    name: Label
+    width: int
+    height: int
+    alt: Both
+    data: str
+    scale: int | None = None
+
+    @property
+    def file(self) -> bytes:
+        """Its file. Raises ValueError where `data` is no base64."""
+        try:
+            return base64.b64decode(self.data, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"picture {self.name!r}: its data is no base64 ({error})") from error
+
+    @property
+    def format(self) -> str:
+        """ "png" or "webp". Raises ValueError for any other."""
+        return image_files.seen(self.file)[0]
+
+    def heading(self, lang: str = "en") -> str:
+        return f"{self.name} ({self.width} x {self.height})"
+
+    def table(self, lang: str = "en") -> list[list[str]]:
+        size = f"{self.width} x {self.height}"
+        row = [self.name, size, self.format, format_value(len(self.file))]
+        return [["picture", "pixels", "format", "B"], row]
+
+    def text(self, lang: str = "en") -> str:
+        return f"{self.heading(lang)}: {self.alt[lang]}"
+
+    def html(self, lang: str = "en") -> str:
+        address = f"data:image/{self.format};base64,{self.data}"
+        width, height = (side * (self.scale or 1) for side in (self.width, self.height))
+        style = ' style="image-rendering: pixelated"' if self.scale else ""
+        return (
+            f'<figure><img src="{address}" alt="{html.escape(self.alt[lang])}" width="{width}" height="{height}"{style}>'
+            f"<figcaption>{html.escape(self.heading(lang))}</figcaption></figure>"
+        )
+
+    def problems(self) -> Iterator[str]:
+        if set(self.alt) != {"en", "zh"} or not all(map(str.strip, self.alt.values())):
+            yield f"picture {self.name!r}: alt needs words in 'en' and 'zh', and is {short(self.alt)}"
+        if self.scale is not None and not 1 <= self.scale <= LARGEST_SCALE:
+            yield f"picture {self.name!r}: scale is {self.scale}, and may be 1 to {LARGEST_SCALE}"
+        try:
+            file = self.file
+            _, width, height = image_files.seen(file)
+        except ValueError as error:
+            yield f"picture {self.name!r}: {error}"
+            return
+        if (width, height) != (self.width, self.height) or not width * height:
+            yield f"picture {self.name!r}: its file has {width} x {height} pixels, and it says {self.width} x {self.height}"
+        if len(file) > image_files.MOST:
+            yield (
+                f"picture {self.name!r}: its file has {len(file):,} B, and may have {image_files.MOST:,}: show fewer pixels "
+                "(a part, or every second one), or a photograph with quality=80, as a WebP that is not exact"
+            )
+
+
 def _as_json(value: Any) -> Any:
     """A dataclass, and what it holds, as JSON."""
     if is_dataclass(value):
@@ -1008,6 +1080,35 @@ def series(
     front = list(lines)[:FOREGROUND] if foreground is None else list(foreground)
     top = None if limit is None else float(limit)
     return _shown(Series(title, Axis(*x), Axis(*y), points, top, front))
+
+
+def picture(
+    name: str, array: Any, alt: Both, *, scale: int | None = None, quality: int | None = None
+) -> Picture:
+    """Show an image: on the site as a file beside the page, in a notebook in its place, elsewhere as its words.
+
+    array: uint8 in the host's memory, height x width (grey) or height x width x 3 (red, green, blue). alt: what it shows,
+    in 'en' and 'zh', for readers who do not see it. scale: pixels of the screen for one of it, in each direction, where
+    single pixels matter. quality: 1 to 100 makes it a WebP, smaller and not exact, by Pillow; without it, it is a PNG.
+
+    Raises TypeError for another type, ValueError for another shape, for a file of more than 30 KB, and where `alt` lacks a
+    language; ToolMissing for a quality without Pillow.
+    """
+    import numpy as np
+
+    where = f"picture({name!r})"
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
+        found = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
+        cure = "`.get()` copies an array of the GPU" if hasattr(array, "get") else "round it first"
+        raise TypeError(f"{where}: it is a {found}; give a NumPy array of uint8 ({cure})")
+    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)) or not array.size:
+        raise ValueError(
+            f"{where}: its shape is {array.shape}; give height x width, or height x width x 3, of at least one pixel"
+        )
+    made = image_files.png(array) if quality is None else image_files.webp(array, quality)
+    height, width = array.shape[:2]
+    data = base64.b64encode(made).decode()
+    return _shown(Picture(name, width, height, dict(alt), data, scale))
 
 
 def show(result: Any) -> None:

@@ -23,6 +23,7 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
     "table": ("table", 0, "title", None),
     "series": ("series", 0, "title", None),
     "goals": ("goals", 0, "title", None),
+    "picture": ("picture", 0, "name", None),
     "claim": ("claim", 0, "id", None),
 }
 # The field of a result that holds its name.

@@ -647,7 +647,7 @@ NOT_RUN = {
     r"make lock": "asks a package index for every dependency",
     r"(sudo|apt-get|wsl) .*": "changes the operating system",
     r"nsys .*": "neither this machine nor the GPU machine has Nsight Systems",
-    r"pip install (-i \S+ )?(pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+|'cuda-cccl\[cu13\]'|nanobind 'cuda-core\[cu13\]'|'cuda-bindings==13\.\*')": "compiles PyCUDA, or asks a package index",
+    r"pip install (-i \S+ )?(pycuda|pycuda numpy|platformdirs|pillow|--no-deps nvidia-cutlass==\S+|nvidia-cutlass-dsl==\S+|'cuda-cccl\[cu13\]'|nanobind 'cuda-core\[cu13\]'|'cuda-bindings==13\.\*')": "compiles PyCUDA, or asks a package index",
 }
 
 # What stands for something: what it is here.

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 API = "api"  # `import cudatut as ct`
 # A room of the package: what it holds of cudatut/, and which rooms above it may use.
 PACKAGE = {
-    "ground": ("comments errors failures files overlays finding pairs paths processes sizes tool words wrapping yaml_text", ""),
+    "ground": ("comments errors failures files image_files overlays finding pairs paths processes sizes tool words wrapping yaml_text", ""),
     "results": ("results schema", "ground"),
     "book": ("agreement book catalog certificate fingerprint history instrument recording", "ground results"),
     "reader": ("beside", "ground results book"),
@@ -59,8 +59,9 @@ EXAMPLES = {
     "gemm": f"{SHARED} published",
     "llm": f"{SHARED} published",
     "tensor": f"{SHARED} published",
+    "images": f"{SHARED} published",
     # The door between parts: it says which modules and names of a part others may import, and nothing else.
-    "published": "basics gemm llm tensor",
+    "published": "basics gemm llm tensor primitives",
 }
 
 # What is used by its name through a wall all the same, and by which room.

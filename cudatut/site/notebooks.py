@@ -241,11 +241,14 @@ def toc(record: Recording) -> list[Any]:
 
 
 def write_files(records: Iterable[Recording], site: Path) -> None:
-    """Put what pages offer for download beside those of the examples: sources, notebooks, programs."""
+    """Put what pages offer for download beside those of the examples: sources, notebooks, programs; and the pictures."""
     root = paths.examples_dir()
     for name, source in state.current().programs.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(source + "\n", encoding="utf-8")
+    for name, picture in state.current().pictures.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(picture)
     # Each once: most examples read headers and modules that others read too. And where it lay before, for old links.
     offered = {name: root / name for one in records for name in files(one)}
     offered |= {old: root / new for old, new in catalog.moved().items() if new in offered}

@@ -44,6 +44,7 @@ from cudatut.site import (
     needs,
     notebooks,
     overlaid,
+    pictures,
     publishing,
     references,
     searching,
@@ -267,9 +268,10 @@ class CudatutPlugin(BasePlugin):
 
     def on_post_page(self, output: str, page: Any, config: Any) -> str:
         page_html = slimming.frame(output)
-        if problem := weight.problem(page_html):
-            self.state.page = page.file.src_uri
-            self.state.report(problem)
+        for problem in (weight.problem(page_html), pictures.problem(page_html)):
+            if problem:
+                self.state.page = page.file.src_uri
+                self.state.report(problem)
         chapter = self.chapters.get(page.file.src_uri)
         if chapter and self.state.mode == "preview" and self.state.lang == "en":
             self.state.page = page.file.src_uri

@@ -1,7 +1,7 @@
 """Recorded outputs as HTML in the page's language, their labels too: tables, charts, streams.
 
 Only results that travel as data (schema v1) and text streams are rendered; a notebook's own HTML or
-images are not. Everything that comes from a recording is escaped. What is unknown or damaged raises
+images are not: an image is a result, too (`ct.picture`). Everything that comes from a recording is escaped. What is unknown or damaged raises
 ValueError naming it: the page it would be on is then not built.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from cudatut.recording import gpu_folder
 from cudatut.results import MIME, Benchmark, validate
 from cudatut.schema import reader
-from cudatut.site import deferred, locale
+from cudatut.site import deferred, locale, pictures
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
@@ -40,7 +40,7 @@ def results_html(
 
     gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts and
     tables then offer them as a choice.
-    Consecutive streams are joined, consecutive checks and sanitizer reports share a table. Raises ValueError for an error
+    Consecutive streams are joined, consecutive checks and sanitizer reports share a table, pictures a row. Raises ValueError for an error
     output, for a kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong type.
     """
     with locale.using(lang):
@@ -355,6 +355,14 @@ def verdict_html(claim: dict[str, Any]) -> str:
     return text("claim.told", name=word, what=what)
 
 
+def _pictures(shown: list[dict[str, Any]]) -> str:
+    figures = (
+        f'<figure class="ct-picture">{pictures.image(one)}<figcaption>{label_html(one["name"])}</figcaption></figure>'
+        for one in shown
+    )
+    return f'<div class="ct-pictures">{"".join(figures)}</div>'
+
+
 Shown = Callable[[Any], str]
 _EACH: dict[str, Shown] = {
     "claim": _claim,
@@ -366,7 +374,12 @@ _EACH: dict[str, Shown] = {
     "facts": _facts,
     "table": _table,
 }
-_TOGETHER: dict[str, Shown] = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
+_TOGETHER: dict[str, Shown] = {
+    "stream": _streams,
+    "check": _checks,
+    "sanitizer": _sanitizers,
+    "picture": _pictures,
+}
 
 
 # --- small pieces --------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ class State:
     only: tuple[str, ...] = ()  # the chapters that a preview shows, such as "start/errors"
     # Whole programs that pages offer as files, by path below this language's root.
     programs: dict[str, str] = field(default_factory=dict)
+    # The files of the pictures that pages show, likewise.
+    pictures: dict[str, bytes] = field(default_factory=dict)
     # What `notebooks.recorded` found, as soon as it was asked.
     shown: list[Recording] | None = None
     _recordings: dict[str, list[Recording] | CudatutError] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from cudatut import catalog, libraries
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # By module, the package that brings it, where they are called otherwise.
-PACKAGE = {"cutlass": "nvidia-cutlass-dsl"}
+PACKAGE = {"cutlass": "nvidia-cutlass-dsl", "PIL": "pillow", "skimage": "scikit-image"}
 
 
 def packages(extra):
@@ -42,6 +42,15 @@ def test_what_the_files_of_an_example_import(monkeypatch):
     assert "[graphs12]" in lacks("llm/serving_rivals")["cuda-bindings"]
     monkeypatch.setattr(libraries, "installed", lambda module: True)
     assert lacks("llm/serving_rivals") == {}
+
+
+def test_the_headers_of_cutlass_are_looked_for_by_their_package(monkeypatch):
+    from cudatut.book.images.cutlass_conv import conv
+
+    assert conv.PACKAGE == libraries.CUTLASS
+    monkeypatch.setattr(libraries, "installed", lambda module: module != "cutlass_library")
+    (lack,) = libraries.missing_beside(catalog.get("images/cutlass_conv"))
+    assert (lack.name, lack.command) == ("CUTLASS", f"pip install --no-deps {conv.PACKAGE}")
 
 
 def test_a_module_of_a_package_that_is_not_there():
@@ -81,6 +90,8 @@ def test_what_is_told_to_pip_fits_the_driver(book, monkeypatch, cuda, cupy, bind
         ("import torchvision", False),
         ("x = 'import torch'", False),
         ("vendor = 1", False),
+        ('found = find_spec("torch")', True),
+        ('found = find_spec("torchvision")', False),
     ],
 )
 def test_a_library_is_known_by_its_imports(book, monkeypatch, line, lacks):

@@ -1,5 +1,6 @@
 """Results as data: each kind is declared once; its JSON is read back, and what cannot be is refused. No GPU is needed."""
 
+import base64
 import copy
 import json
 import math
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import results
+from cudatut import image_files, results
 from cudatut.results import MIME, read, validate, verdict
 
 BOTH = {"en": "says", "zh": "说"}
+# Black and white, as a PNG.
+PICTURE = base64.b64encode(image_files.png(np.array([[0, 255]], np.uint8))).decode()
 # One of each kind, with every field.
 EACH = [
     results.Check("c", True, 3, 0.0, 0.0, 0.0, 1e-5),
@@ -69,6 +72,7 @@ EACH = [
         4.0,
         ["ours"],
     ),
+    results.Picture("p", 2, 1, {"en": "two", "zh": "两个"}, PICTURE, 8),
 ]
 kinds = pytest.mark.parametrize("result", EACH, ids=lambda result: result.kind)
 

@@ -36,6 +36,7 @@ SHARDS = {
     "gemm": ("test_gemm.py", "test_sgemm.py", "test_tuning.py"),
     "launchers": ("test_launchers.py",),
     "watched": ("test_launchers_watched.py",),
+    "images": ("test_images_*.py",),
     "llm-products": (
         *("test_llm_backend.py", "test_llm_fused.py", "test_llm_gemv.py", "test_llm_linear*.py"),
         "test_llm_products.py",

@@ -3,15 +3,17 @@
 What reads recordings refuses some of these already. Here they are handed to the site as they are, so that it stands alone.
 """
 
+import base64
 import dataclasses
 import json
 import re
 from html import unescape
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
-from cudatut import overlays, recording
+from cudatut import image_files, overlays, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell
 from cudatut.results import MIME
@@ -29,6 +31,7 @@ ATTACK = (
 _FIXED = {"kind", "output_type", "verdict", "form", "rule", "id", "recorded_at"}
 _NAMES = {"metrics", "lines", "rivals", "launched", "files", "numbers"}  # whose keys are texts, too
 
+PICTURE = base64.b64encode(image_files.png(np.array([[0, 255]], np.uint8))).decode()
 FACTS = {"kind": "facts", "title": "Device", "rows": [{"name": "chip", "value": "GH100", "unit": "x"}]}  # fmt: skip
 RESULTS = [
     FACTS,
@@ -44,6 +47,7 @@ RESULTS = [
      "statement": {"en": "s", "zh": "s"}, "expected": "yes", "measured": "yes", "unit": None, "rule": "equal",
      "control": {"what": {"en": "c", "zh": "c"}, "value": "yes"}, "verdict": "depends",
      "depends": {"en": "d", "zh": "d"}},
+    {"kind": "picture", "name": "p", "width": 2, "height": 1, "alt": {"en": "a", "zh": "a"}, "data": PICTURE},
 ]  # fmt: skip
 MORE = {
     "rivals": {"cuBLAS": "13"},
@@ -97,7 +101,9 @@ def poisoned(value, key=""):
             return {**value, "value": value["value"] + ATTACK}
         return {
             name + ATTACK if key in _NAMES else name: one
-            if name in _FIXED or (name == "unit" and value.get("kind") == "benchmark")
+            if name in _FIXED
+            or (name == "unit" and value.get("kind") == "benchmark")
+            or (name == "data" and value.get("kind") == "picture")
             else poisoned(one, name)
             for name, one in value.items()
         }

@@ -179,7 +179,14 @@ struct CUtensorMap {
   int element;  // bytes
   std::vector<int> sizes, box;
   std::vector<long> pitches;  // from one to the next, along each axis
-  bool swizzled = true;       // by 128 bytes
+  bool swizzled = true;       // by `span` bytes
+  int span = 128;
+  // In im2col mode: the box in which windows begin, as distances from the
+  // image's corners, the steps from window to window, and how many there are in
+  // a copy. Axes as above, of the two of an image.
+  struct Windows {
+    int lower[2], upper[2], steps[2], count = 0;
+  } windows = {};
 };
 
 // The map of a matrix, rows x columns, with boxes of lines of 128 bytes.

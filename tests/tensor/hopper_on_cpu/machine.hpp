@@ -74,7 +74,7 @@ inline Meeting of_warp[MOST_BLOCKS * MOST_WARPS],
 inline Meeting named[MOST_BLOCKS][16];
 inline uint64_t exchanged[MOST_BLOCKS * MOST_WARPS][32];
 // Dynamic shared memory of each block, and its variables behind it.
-constexpr int DYNAMIC = 240 << 10, SHARED = 256 << 10;
+constexpr int DYNAMIC = 240 << 10, SHARED = 288 << 10;
 alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][SHARED];
 
 [[noreturn]] inline void fail(const char* what) {

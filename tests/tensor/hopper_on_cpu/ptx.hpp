@@ -155,10 +155,13 @@ struct Box {
   unsigned address, barrier;
   Thread* asked_by;
   long group;
+  int offsets[2] = {};  // of windows, in im2col mode
 };
 inline std::vector<Box> copies, stores;
 
-inline unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
+inline unsigned swizzled(unsigned at, int span = 128) {
+  return at ^ (at >> 7 & (span / 16 - 1)) << 4;
+}
 
 template <int AXES>
 Box box(const CUtensorMap* map, const List<const int, AXES>& corner,
@@ -166,7 +169,7 @@ Box box(const CUtensorMap* map, const List<const int, AXES>& corner,
   if (offset_of(address) % (map->swizzled ? 1024 : 128))
     fail("a box that is not aligned");
   if ((int)map->sizes.size() != AXES) fail("a map of other axes");
-  if (map->swizzled && map->box[0] * map->element != 128)
+  if (map->swizzled && map->box[0] * map->element != map->span)
     fail("a line that is not swizzled as a whole");
   Box it{*map, {}, address, barrier, self, self->stores};
   for (const int* one : corner.at) it.at.push_back(*one);
@@ -204,6 +207,55 @@ long each_piece(const Box& box, Move&& move) {
   }
 }
 
+// The same, element by element, for boxes that may begin before the tensor, and
+// for windows of an image: channels, x, y, image. `offsets` moves all windows.
+inline long land_elements(const Box& box) {
+  const CUtensorMap& map = box.map;
+  const int axes = map.sizes.size(), count = map.windows.count;
+  std::vector<int> lines = {count};
+  if (!count) lines.assign(map.box.begin() + 1, map.box.end());
+  long all = map.box[0];
+  for (int n : lines) all *= n;
+  std::vector<int> window(box.at.begin(), box.at.end());
+  for (long done = 0; done < all; ++done) {
+    std::vector<int> at(axes);
+    long rest = done / map.box[0];
+    const int first = done % map.box[0];
+    if (count) {
+      if (done && first == 0)  // on to the next window
+        for (int i = 0; i < 3; ++i) {
+          if (i == 2) {
+            ++window[3];
+            break;
+          }
+          window[1 + i] += map.windows.steps[i];
+          if (window[1 + i] < map.sizes[1 + i] + map.windows.upper[i]) break;
+          window[1 + i] = map.windows.lower[i];
+        }
+      at = {window[0] + first, window[1] + box.offsets[0],
+            window[2] + box.offsets[1], window[3]};
+    } else {
+      at[0] = box.at[0] + first;
+      for (int i = 1; i < axes; ++i)
+        at[i] = box.at[i] + rest % map.box[i], rest /= map.box[i];
+    }
+    bool inside = true;
+    long element = 0;
+    for (int i = 0; i < axes; ++i) {
+      inside &= at[i] >= 0 && at[i] < map.sizes[i];
+      element += at[i] * map.pitches[i];
+    }
+    const unsigned to = box.address + done * map.element;
+    unsigned char* const there =
+        place(map.swizzled ? swizzled(to, map.span) : to);
+    std::memset(there, 0, map.element);
+    if (inside)
+      std::memcpy(there, (unsigned char*)map.data + element * map.element,
+                  map.element);
+  }
+  return all * map.element;
+}
+
 inline Box taken(std::vector<Box>& from) {
   const int number = dice() % from.size();
   const Box box = from[number];
@@ -214,10 +266,15 @@ inline void land_copy() {
   const Box box = taken(copies);
   if (ended[block_of(box.address)]) fail("copy into a block that has ended");
   Phases& of = phases_of(box.barrier);
+  const bool plain =
+      box.at[0] >= 0 && !box.map.windows.count && box.map.span == 128;
   of.bytes -=
-      each_piece(box, [](unsigned char* to, unsigned char* from, long bytes) {
-        std::memset(to, 0, 16), std::memcpy(to, from, bytes);
-      });
+      plain
+          ? each_piece(box,
+                       [](unsigned char* to, unsigned char* from, long bytes) {
+                         std::memset(to, 0, 16), std::memcpy(to, from, bytes);
+                       })
+          : land_elements(box);
   settle(of);
 }
 inline void land_store() {
@@ -262,6 +319,64 @@ cp_async_bulk_tensor_5d_shared_cluster_global_tile_mbarrier_complete_tx_bytes_mu
     unsigned barrier, unsigned short blocks) {
   copy_to(to, map, corner, barrier, blocks);
 }
+inline void
+cp_async_bulk_tensor_3d_shared_cluster_global_tile_mbarrier_complete_tx_bytes(
+    unsigned to, const CUtensorMap* map, List<const int, 3> corner,
+    unsigned barrier) {
+  copy_to(to, map, corner, barrier, 1 << block_of(to));
+}
+inline void
+cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_complete_tx_bytes(
+    unsigned to, const CUtensorMap* map, List<const int, 4> corner,
+    unsigned barrier) {
+  copy_to(to, map, corner, barrier, 1 << block_of(to));
+}
+inline void
+cp_async_bulk_tensor_4d_shared_cluster_global_im2col_mbarrier_complete_tx_bytes(
+    unsigned to, const CUtensorMap* map, List<const int, 4> corner,
+    unsigned barrier, List<const unsigned short, 2> offsets) {
+  if (!map->windows.count) fail("a map of boxes for windows");
+  copy_to(to, map, corner, barrier, 1 << block_of(to));
+  for (int i = 0; i < 2; ++i) copies.back().offsets[i] = *offsets.at[i];
+}
+
+// Copies of a thread past its registers, which arrive when they are waited for.
+struct Copy {
+  unsigned to;
+  const void* from;
+  int size, bytes;
+};
+inline std::map<Thread*, std::deque<std::vector<Copy>>> on_the_way;
+
+inline void cp_async_ca_shared_global(unsigned to, const void* from, int size,
+                                      int bytes) {
+  if (offset_of(to) % size || (bytes && (uintptr_t)from % size))
+    fail("a copy that is not aligned");
+  auto& groups = on_the_way[self];
+  if (groups.empty()) groups.emplace_back();
+  groups.back().push_back({to, from, size, bytes});
+}
+inline void cp_async_commit_group() {
+  auto& groups = on_the_way[self];
+  if (groups.empty()) groups.emplace_back();
+  groups.emplace_back();
+}
+inline void cp_async_wait_group(int groups) {
+  auto& all = on_the_way[self];
+  for (; (int)all.size() > groups + 1; all.pop_front())
+    for (const Copy& one : all.front()) {
+      std::memset(place(one.to), 0, one.size);
+      std::memcpy(place(one.to), one.from, one.bytes);
+    }
+}
+
+// A ticket that counts to `most`, and begins again.
+inline void atom_acq_rel_gpu_global_inc_u32(int& before, void* ticket,
+                                            int most) {
+  unsigned& at = *(unsigned*)ticket;
+  before = at, at = at >= (unsigned)most ? 0 : at + 1, ++progress;
+}
+
 inline void cp_async_bulk_tensor_2d_global_shared_cta_tile_bulk_group(
     const CUtensorMap* map, List<const int, 2> corner, unsigned from) {
   stores.push_back(box(map, corner, from));
@@ -299,6 +414,11 @@ inline void griddepcontrol_wait() {
 inline void setmaxnreg_dec_sync_aligned_u32(int) {}
 inline void setmaxnreg_inc_sync_aligned_u32(int) {}
 
+// The number of the block.
+inline struct {
+  unsigned x() const { return first_block + self->block; }
+} ctaid;
+
 // Numbers and words.
 inline void mov_u32(unsigned& to, unsigned from) { to = from; }
 inline void setp_ne_s32(bool& p, int x, int y) { p = x != y; }
@@ -326,29 +446,58 @@ inline void stmatrix_sync_aligned_m8n8_x4_shared_b16(
   for (int i = 0; i < 4; ++i) std::memcpy(piece_of(row, i), words.at[i], 4);
 }
 
+// D += A B by a warp, all bf16 but D.
+template <int M, int N, int K>
+inline void mma_sync_aligned_row_col_f32_bf16_bf16_f32(
+    List<float, 4> d, List<const unsigned, 4> a, List<const unsigned, 2> b,
+    List<float, 4>) {
+  static_assert(M == 16 && N == 8 && K == 16, "the shape that is described");
+  const auto of = [](uint64_t word, int half) {
+    return widened(word >> 16 * half & 0xffff);
+  };
+  for (int t = 0; t < 4; ++t)
+    for (int part = 0; part < 2; ++part) {  // k = 8 part + 2 t and + 1
+      const uint64_t rows = from_lane<uint64_t>(
+          (uint64_t)*a.at[2 * part + 1] << 32 | *a.at[2 * part],
+          lane() / 4 * 4 + t);
+      for (int column = 0; column < 2; ++column) {
+        const unsigned words =
+            from_lane(*b.at[part], (lane() % 4 * 2 + column) * 4 + t);
+        for (int half = 0; half < 2; ++half)
+          for (int low = 0; low < 2; ++low)
+            *d.at[2 * half + column] +=
+                of(rows >> 32 * half, low) * of(words, low);
+      }
+    }
+}
+
 // Products. A factor lies as its descriptor says.
 struct Descriptor {
-  unsigned start, leading, stride;
+  unsigned start, leading, stride, span;
   explicit Descriptor(uint64_t bits)
       : start((bits & 0x3fff) << 4),
         leading((bits >> 16 & 0x3fff) << 4),
-        stride((bits >> 32 & 0x3fff) << 4) {
-    if (bits >> 62 != 1) fail("a descriptor of another swizzle");
+        stride((bits >> 32 & 0x3fff) << 4),
+        span(bits >> 62 == 2 ? 64 : 128) {
+    if (bits >> 62 != 1 && bits >> 62 != 2)
+      fail("a descriptor of another swizzle");
   }
-  // The canonical layouts for a swizzle of 128 bytes, of elements of `size`
-  // bytes; the second of 16-bit elements.
+  // The canonical layouts for a swizzle of 128 (or 64) bytes, of elements of
+  // `size` bytes; the second of 16-bit elements, for 128.
   template <class T>
   T k_major(int row, int k) const {
-    return read<T>(start + row / 8 * stride + row % 8 * 128 + k * sizeof(T));
+    return read<T>(start + row / 8 * stride + row % 8 * span + k * sizeof(T),
+                   span);
   }
   uint16_t mn_major(int n, int k) const {
     return read<uint16_t>(start + n / 64 * leading + k / 8 * stride +
                           k % 8 * 128 + n % 64 * 2);
   }
   template <class T>
-  static T read(unsigned at) {
+  static T read(unsigned at, int span = 128) {
     T bits;
-    std::memcpy(&bits, shared_memory[self->block] + swizzled(at), sizeof bits);
+    std::memcpy(&bits, shared_memory[self->block] + swizzled(at, span),
+                sizeof bits);
     return bits;
   }
 };

@@ -19,7 +19,7 @@ inline void run_blocks(int cluster, std::function<void()> what) {
   kernel = std::move(what);
   threads.clear(), threads.resize(count);
   std::memset(shared_memory, 0xff, sizeof shared_memory);
-  ptx::phases.clear();
+  ptx::phases.clear(), ptx::on_the_way.clear();
   for (int b = 0; b < MOST_BLOCKS; ++b) {
     of_block[b] = {}, begun[b] = ended[b] = false;
     for (Meeting& meeting : named[b]) meeting = {};

@@ -1,0 +1,1 @@
+// Nothing: what runs a kernel on a CPU brings its own bf16.
