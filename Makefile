@@ -7,6 +7,7 @@
 #   make live     on a machine with a GPU: run every example there (NAME=basics: those of a part), then build
 #   make build    the site without serving it: site/ (English) and site/zh/
 #   make record   only run the examples (NAME=start/hello: one)
+#   make pdf PART=start   a part as a PDF in both languages, without solutions: build/print/; make epub PART=start likewise
 #   make format   format Python and CUDA C++; make lint only looks
 #
 # PYTHON=python3.12   the Python to start from
@@ -25,7 +26,7 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PY
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) tools/environment.py "$(VENV)" $(1))
 
-.PHONY: help site build test test-full test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links measure lock clean
+.PHONY: help site build test test-full test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links pdf epub measure lock clean
 
 help:
 	@sed -n 's/^#   make/  make/p' Makefile
@@ -84,6 +85,11 @@ format:
 # Every link inside site/, which has to be built.
 links:
 	@$(call with,site); $$py tests/check_links.py site
+
+# A part of docs/contents.yml on paper, or as a book for a reader; URL= says where the book is published, for its links.
+URL ?=
+pdf epub:
+	@$(call with,print); $$py -m cudatut.site build; $$py tools/print_part.py $@ "$(PART)" --url "$(URL)"
 
 measure:
 	@$(call with,test); $$py tests/measure_site.py $(ARGS)

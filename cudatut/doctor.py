@@ -206,10 +206,10 @@ def _pycuda() -> Check:
     if _installed("pycuda"):
         fix = _say("pycuda broken")
     else:
-        first, command = _say("once whole"), paths.pip_install("gpu")
+        first, command = _say("once whole"), "pip install pycuda"
         if sys.platform == "win32":
             first = _say("on windows")
-            command = "\n".join([command.replace("'", '"'), _say("less work")])
+            command = "\n".join([command, _say("less work")])
         fix = _say("pycuda from source", first=first, command=command)
     return Check("fail", said.splitlines()[-1], fix)
 

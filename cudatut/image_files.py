@@ -13,12 +13,40 @@ from cudatut.errors import ToolMissing
 
 MOST = 30 * 1024  # bytes of a picture
 _PNG = b"\x89PNG\r\n\x1a\n"
-_GREY, _RGB = 0, 2  # PNG's color types
+_GREY, _RGB, _INDEXED = 0, 2, 3  # PNG's color types
+_MOST_COLORS = 256  # of an indexed PNG
 _NO_KEY_FRAME = 1
 
 
 def png(array: Any) -> bytes:
-    """A uint8 array, height x width or height x width x 3 (red, green, blue), as a PNG."""
+    """A uint8 array, height x width or height x width x 3 (red, green, blue), as a PNG.
+
+    A drawing of few colors is smaller as numbers of its colors, so that is tried, too.
+    """
+    import numpy as np
+
+    candidates = [_filtered(array)]
+    if array.ndim == 3:
+        flat = array.reshape(-1, 3)
+        codes = flat.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        if len(first) <= _MOST_COLORS:
+            candidates.append(_indexed(flat[first], numbers.reshape(array.shape[:2])))
+    return min(candidates, key=len)
+
+
+def _indexed(colors: Any, numbers: Any) -> bytes:
+    """Colors, and for each pixel the number of its own, as a PNG; rows as they are, since a difference of numbers says nothing."""
+    import numpy as np
+
+    height, width = numbers.shape
+    head = struct.pack(">IIBBBBB", width, height, 8, _INDEXED, 0, 0, 0)
+    lines = np.insert(numbers.astype(np.uint8), 0, 0, axis=1).tobytes()
+    chunks = (b"IHDR", head), (b"PLTE", colors.tobytes()), (b"IDAT", zlib.compress(lines, 9))
+    return _PNG + b"".join(_chunk(*one) for one in (*chunks, (b"IEND", b"")))
+
+
+def _filtered(array: Any) -> bytes:
     import numpy as np
 
     height, width, *channels = array.shape

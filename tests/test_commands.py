@@ -285,7 +285,7 @@ def recipe(expected: str) -> Run:
 
 def from_a_wheel(command: str, place: Place) -> None:
     """pip takes the extras from the project's own metadata, and installs the wheel in the place of the repository."""
-    wanted = re.search(r"'cudatut\[(.*?)\] @ git\+(.*?)'", command)
+    wanted = re.search(r"'cudatut(?:\[(.*?)\])? @ git\+(.*?)'", command)
     assert wanted and wanted[2] == paths.repository(), command
     (wheel,) = place.installed.parent.parent.glob("wheel/*.whl")
     pip = command.replace("pip", f"{sys.executable} -m pip --disable-pip-version-check", 1)
@@ -296,7 +296,7 @@ def from_a_wheel(command: str, place: Place) -> None:
         assert (place.folder / "target" / "cudatut" / name).is_dir(), said
     (metadata,) = (place.folder / "target").glob("cudatut-*.dist-info/METADATA")
     extras = re.findall(r"^Provides-Extra: (\S+)", metadata.read_text(encoding="utf-8"), re.M)
-    assert set(wanted[1].split(",")) <= set(extras)
+    assert set(filter(None, (wanted[1] or "").split(","))) <= set(extras)
 
 
 def needs_git() -> None:
@@ -423,6 +423,10 @@ def configuration(command: str, place: Place) -> None:
     file = words[words.index("-f") + 1] if "-f" in words else "mkdocs.yml"
     code = f"from mkdocs.config import load_config; print(load_config({file!r}).site_name)"
     assert succeeds(place.in_checkout(f"python -c {shlex.quote(code)}")).strip()
+
+
+def tells_a_version(command: str, place: Place) -> None:
+    assert re.fullmatch(r"Python 3\.\d+\.\S+", succeeds(place.run(command)).strip())
 
 
 def an_environment(command: str, place: Place) -> None:
@@ -573,14 +577,15 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"git fetch --unshallow", Here(gets_the_history)),
     (r"git rm \S+", Here(removes_a_file)),
     (r"cp \w+\.cu examples/\S+", Here(copies)),
+    (r"python3 --version", Here(tells_a_version)),
     (r"python3 -m venv cuda-env", Here(an_environment)),
     (r"\. cuda-env/bin/activate", Here(an_environment)),
-    (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
+    (r"pip install 'cudatut[\[ ].*", Here(from_a_wheel)),
     (
         r"pip install cupy-cuda12x",
         Elsewhere("tests/test_notebooks.py::test_the_first_cell_installs_cudatut_and_the_cupy"),
     ),
-    (r"pip install -i \S+ '\./cudatut\.zip\[gpu\]'", Elsewhere("tests/conftest.py::installed")),
+    (r"pip install -i \S+ \./cudatut\.zip", Elsewhere("tests/conftest.py::installed")),
     (r"python -m http\.server", Here(serves_the_downloaded_site)),
     # the site
     (r"make (build|site)", Here(recipe("-m cudatut.site build"))),
@@ -600,6 +605,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # make
     (r"make( VENV= PYTHON=python3)? (live|record|sanitize)( NAME=start/hello)?", MAKE),
     (r"make test-gpu(-shards)?( ARGS=\".*\")?", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
+    (r"make (pdf|epub)( PART=start)?", Here(recipe("tools/print_part.py"))),
     (r"make doctor", Here(lambda command, place: succeeds(place.in_checkout(command), 0, 2))),
     (r"make lint", Elsewhere("tests/examples/test_sources.py::ruff")),
     (r"make format", Here(recipe("ruff format"))),

@@ -28,7 +28,7 @@ API = "api"  # `import cudatut as ct`
 PACKAGE = {
     "ground": ("comments errors failures files image_files overlays finding pairs paths processes sizes tool words wrapping yaml_text", ""),
     "results": ("results schema", "ground"),
-    "book": ("agreement book catalog certificate fingerprint history instrument recording", "ground results"),
+    "book": ("agreement alone book catalog certificate fingerprint history instrument recording", "ground results"),
     "reader": ("beside", "ground results book"),
     "gpu": ("gpu", "ground results book"),
     "notebook": ("libraries notebook runs_on to_notebook", "ground book gpu"),
@@ -44,12 +44,13 @@ PACKAGE = {
 }  # fmt: skip
 
 # A folder of the examples, and which others it may use. All may use the API, `gpu` and `ground` of the package.
-SHARED = "numbers ptx hopper measure rivals"
+SHARED = "numbers ptx hopper measure rivals cpp"
 EXAMPLES = {
     "numbers": "",
     "ptx": "",
     "hopper": "ptx",
     "measure": "",
+    "cpp": "",
     "rivals": "",
     "start": SHARED,
     "basics": SHARED,

@@ -1,6 +1,6 @@
 """Make or mend the virtual environment that `make` uses, and print the Python to run.
 
-    python3 tools/environment.py FOLDER uv|lint|site|test|gpu|doctor
+    python3 tools/environment.py FOLDER uv|lint|site|print|test|gpu|doctor
 
 FOLDER gets an environment with uv in it, and then a group of pyproject.toml beside what is there. Versions
 and hashes come from uv.lock: those of uv itself, of the group, and of what builds the packages that have no
@@ -28,7 +28,7 @@ from pathlib import Path
 
 MINIMUM = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
-KINDS = ("uv", "lint", "site", "test", "gpu", "doctor")
+KINDS = ("uv", "lint", "site", "print", "test", "gpu", "doctor")
 # The lock names PyPI, whatever index this machine takes its packages from.
 PYPI = "https://pypi.org/simple"
 PIP = ("python", "-m", "pip", "--disable-pip-version-check")

@@ -3,6 +3,8 @@
 One bar per row against the measured limit of the GPU (a dashed line). The vendor's rows are hatched
 and say so in words, a short line at a bar's end spans p20 to p80, and values that span more than two
 decades are drawn on a logarithmic axis, which the axis title says.
+
+Each chart is drawn twice, for a wide and for a narrow screen; the style sheet shows one of them (`svg.Layout`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudatut.site.locale import text
-from cudatut.site.svg import Svg, coordinate, text_width
+from cudatut.site.svg import NARROW, WIDE, Layout, Svg, coordinate, text_width
+from cudatut.wrapping import wrapped
 
 WIDTH = 680
 _ROW, _BAR, _SMALL = 34, 18, 13
@@ -34,8 +37,12 @@ class _Bar:
     amount: str  # the value with its unit
     share: str  # of the limit; "" where none is known
 
+    @property
+    def note(self) -> str:
+        return f"{self.amount}, {self.share}" if self.share else self.amount
 
-def benchmark_svg(result: dict[str, Any]) -> str:
+
+def benchmark_svg(result: dict[str, Any], layout: Layout = WIDE) -> str:
     """Return the `<svg>` of a schema v1 benchmark in the page's language."""
     rows = result["rows"]
     timed = result["unit"] == "us" or any(row["value"] is None for row in rows)
@@ -43,15 +50,34 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     bars = [_bar(row, unit, timed) for row in rows]
     peak = None if timed else result["peak"]
     limit = [peak] if peak else []
-
-    notes = [f"{bar.amount}, {bar.share}" if bar.share else bar.amount for bar in bars]
-    left = 12 + max(text_width(line) for bar in bars for line in bar.label)
-    right = WIDTH - 14 - max(text_width(note, _SMALL) for note in notes)
     values = [bar.value for bar in bars] + limit
     log = max(values) / min(values) > _LOG_FROM
     ends = [end for bar in bars for end in (bar.value, bar.low, bar.high)] + limit
     # A logarithmic axis starts a good way below the least value, so that its bar has a length.
-    low, most = (10.0 ** math.floor(math.log10(min(ends) * 0.7)) if log else 0.0), max(ends)
+    low, most = (round_below(min(ends) * 0.7) if log else 0.0), max(ends)
+    axis = text(f"benchmark.{'time_axis' if timed else 'axis'}{'_log' if log else ''}", unit=unit)
+    key = [text("benchmark.whisker_key")]
+    if any(bar.vendor for bar in bars):
+        key.insert(0, text("benchmark.vendor_key"))
+    title = text(f"benchmark.{'title_time' if timed else 'title'}", name=result["name"], unit=unit)
+    draw = _narrow if layout is NARROW else _wide
+    s = draw(bars, peak, unit, (low, most, log), axis, key)
+    return s.render(title, _description(bars, peak, unit), cls=f"ct-chart {layout.cls}")
+
+
+def _wide(
+    bars: list[_Bar],
+    peak: float | None,
+    unit: str,
+    span: tuple[float, float, bool],
+    axis: str,
+    key: list[str],
+) -> Svg:
+    """Names to the left of the bars, values in a column to the right of them."""
+    notes = [bar.note for bar in bars]
+    left = 12 + max(text_width(line) for bar in bars for line in bar.label)
+    right = WIDTH - 14 - max(text_width(note, _SMALL) for note in notes)
+    low, most, log = span
     to_x = scale(low, most, left, right, log)
 
     top = 30 if peak else 8
@@ -61,9 +87,8 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     lines = "".join(f"M{coordinate(to_x(tick))} {top}V{bottom}" for tick in marks)
     s.raw(f'<path class="grid" d="{lines}"/>')
     for tick in marks:
-        s.text(to_x(tick), bottom + 16, number(tick), "muted", size=12)
-    words = text(f"benchmark.{'time_axis' if timed else 'axis'}{'_log' if log else ''}", unit=unit)
-    s.text((left + right) / 2, bottom + 34, words, "muted", size=12)
+        s.text(to_x(tick), bottom + 16, tick_label(tick), "muted", size=12)
+    s.text((left + right) / 2, bottom + 34, axis, "muted", size=12)
 
     middles = [top + _ROW * i + _ROW / 2 for i in range(len(bars))]
     # What all words of a column have in common is said once.
@@ -73,19 +98,8 @@ def benchmark_svg(result: dict[str, Any]) -> str:
             s.text(left - 10, y + 5 + 15 * (j - (len(bar.label) - 1) / 2), line)
     s.raw(f'</g><g text-anchor="start" font-size="{_SMALL}">')
     for bar, note, y in zip(bars, notes, middles):
-        end, x_low, x_high = to_x(bar.value), to_x(bar.low), to_x(bar.high)
-        cls = "bar vendor" if bar.vendor else "bar"
-        s.rect(left, y - _BAR / 2, max(end - left, 1), _BAR, cls, rx=0)
-        if bar.vendor:
-            s.raw(_hatch(left, y - _BAR / 2, end - left, _BAR))
-        if x_high - x_low >= 1:
-            s.raw(
-                f'<path class="whisker" d="M{x_low:.1f} {y - 5:.0f}v10m0-5H{x_high:.1f}m0-5v10"/>'
-            )
-        start = max(end, x_high) + 8
-        if peak and start < to_x(peak) + 4 < start + text_width(note, _SMALL) + 8:
-            start = to_x(peak) + 8  # the line of the limit would cross the words
-        s.text(round(start), y + 4.5, note)
+        _draw(s, bar, to_x, left, y, _BAR)
+        s.text(round(right) + 8, y + 4.5, note)
     s.raw("</g>")
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
@@ -94,12 +108,83 @@ def benchmark_svg(result: dict[str, Any]) -> str:
         words = text("benchmark.peak", value=number(peak), unit=unit)
         half = text_width(words, _SMALL) / 2
         s.text(min(max(x, half + 4), WIDTH - half - 4), 14, words, "limit", size=_SMALL)
-    key = [text("benchmark.whisker_key")]
-    if any(bar.vendor for bar in bars):
-        key.insert(0, text("benchmark.vendor_key"))
     s.text(left, bottom + 56, text("benchmark.joint").join(key), "muted", "start", 12)
-    title = text(f"benchmark.{'title_time' if timed else 'title'}", name=result["name"], unit=unit)
-    return s.render(title, _description(bars, peak, unit), cls="ct-chart")
+    return s
+
+
+_NARROW_BAR, _NARROW_LINE, _EDGE = 13, 16, 3
+
+
+def _narrow(
+    bars: list[_Bar],
+    peak: float | None,
+    unit: str,
+    span: tuple[float, float, bool],
+    axis: str,
+    key: list[str],
+) -> Svg:
+    """The name and the value of a bar above it, and the bar over the whole width."""
+    low, most, log = span
+    left, right = _EDGE, NARROW.width - _EDGE
+    to_x = in_whole_units(scale(low, most, left, right, log))
+    room = [NARROW.width - text_width(bar.note, _SMALL) - 14 for bar in bars]
+    labels = [_fitting(" ".join(bar.label), _SMALL, wide) for bar, wide in zip(bars, room)]
+    heights = [_NARROW_LINE * len(label) + _NARROW_BAR + 11 for label in labels]
+    top = 22 if peak else 2
+    bottom = top + sum(heights)
+    keys = [line for one in key for line in _fitting(one, 12, NARROW.width)]
+    s = Svg(NARROW.width, bottom + 42 + _NARROW_LINE * len(keys))
+    s.raw(f'<g text-anchor="start" font-size="{_SMALL}">')
+    y, middles = float(top), []
+    for label, height in zip(labels, heights):
+        for i, line in enumerate(label):
+            s.text(left, y + 12 + _NARROW_LINE * i, line)
+        middles.append(y + height - 11 - _NARROW_BAR / 2 + 2)
+        y += height
+    s.raw(f'</g><g text-anchor="end" font-size="{_SMALL}">')
+    for bar, middle in zip(bars, middles):
+        s.text(right, middle - _NARROW_BAR / 2 - 6, bar.note)
+    s.raw("</g>")
+    for bar, middle in zip(bars, middles):
+        _draw(s, bar, to_x, left, middle, _NARROW_BAR)
+    if peak:
+        # Beside the bars only: it would cross the words above them.
+        d = "".join(f"M{coordinate(to_x(peak))} {coordinate(y - 10)}v20" for y in middles)
+        s.raw(f'<path class="limit dash" d="{d}"/>')
+        words = text("benchmark.peak", value=number(peak), unit=unit)
+        half = text_width(words, _SMALL) / 2
+        x = min(max(to_x(peak), half + 4), NARROW.width - half - 4)
+        s.text(x, 13, words, "limit", size=_SMALL)
+    s.line(left, bottom, right, bottom, "axis")
+    free = -math.inf
+    for tick in ticks(low, most, log, 3):
+        half = text_width(tick_label(tick), 12) / 2
+        x = min(max(to_x(tick), half), NARROW.width - half)
+        if x - half > free:
+            s.line(to_x(tick), bottom, to_x(tick), bottom + 4, "axis")
+            s.text(x, bottom + 16, tick_label(tick), "muted", size=12)
+            free = x + half + 8
+    s.text(NARROW.width / 2, bottom + 32, axis, "muted", size=12)
+    for i, line in enumerate(keys):
+        s.text(left, bottom + 52 + _NARROW_LINE * i, line, "muted", "start", 12)
+    return s
+
+
+def _fitting(words: str, size: float, width: float) -> list[str]:
+    return wrapped(words, lambda line: text_width(line, size) <= width)
+
+
+def _draw(
+    s: Svg, bar: _Bar, to_x: Callable[[float], float], left: float, y: float, height: float
+) -> None:
+    """A bar around the height y, with what spans p20 to p80."""
+    end, x_low, x_high = to_x(bar.value), to_x(bar.low), to_x(bar.high)
+    cls = "bar vendor" if bar.vendor else "bar"
+    s.rect(left, y - height / 2, max(end - left, 1), height, cls, rx=0)
+    if bar.vendor:
+        s.raw(_hatch(left, y - height / 2, end - left, height))
+    if x_high - x_low >= 1:
+        s.raw(f'<path class="whisker" d="M{x_low:.1f} {y - 5:.0f}v10m0-5H{x_high:.1f}m0-5v10"/>')
 
 
 def _bar(row: dict[str, Any], unit: str, timed: bool) -> _Bar:
@@ -148,15 +233,42 @@ def scale(
     return lambda value: start + ((math.log(value) if log else value) - low) / span * (stop - start)
 
 
+def in_whole_units(to: Callable[[float], float]) -> Callable[[float], float]:
+    """A scale that rounds to units of the drawing: a page has hundreds of points, and each digit weighs."""
+    return lambda value: round(to(value))
+
+
+def round_below(value: float) -> float:
+    """The largest of ..., 1, 2, 5, 10, 20, ... that is not above a value: where a logarithmic axis begins."""
+    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+    return power * max(m for m in (1, 2, 5) if m * power <= value * 1.0000001 or m == 1)
+
+
 def ticks(low: float, high: float, log: bool, parts: int) -> list[float]:
-    """Values to label from low to high: powers of ten, at most seven, or multiples of a round number, about `parts`."""
+    """Values to label from low to high: multiples of a round number, about `parts`.
+
+    On a logarithmic axis powers of ten, at most seven; where there are fewer than three, twice and five times them as well.
+    """
     if log:
-        decades = range(round(math.log10(low)), math.floor(math.log10(high)) + 1)
-        return [10.0**d for d in decades[:: math.ceil(len(decades) / 7)]]
+        first, last = math.log10(low) - 1e-9, math.log10(high) + 1e-9
+        decades = range(math.ceil(first), math.floor(last) + 1)
+        if len(decades) >= 3:
+            return [10.0**d for d in decades[:: math.ceil(len(decades) / 7)]]
+        steps = (
+            m * 10.0**d for d in range(math.floor(first), math.floor(last) + 1) for m in (1, 2, 5)
+        )
+        return [step for step in steps if first <= math.log10(step) <= last]
     raw = (high - low) / parts
     power = 10.0 ** math.floor(math.log10(raw))
     step = power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
     return [step * i for i in range(math.ceil(low / step), int(high / step * 1.0000001) + 1)]
+
+
+def tick_label(value: float) -> str:
+    """A round number of an axis, without zeros that say nothing: 2,000 · 2.5 · 0.01."""
+    shown = f"{value:,.6f}" if abs(value) >= 1e-4 else f"{value:.10f}"
+    shown = shown.rstrip("0").rstrip(".")
+    return "0" if shown in ("-0", "") else shown
 
 
 def number(value: float) -> str:

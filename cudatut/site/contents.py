@@ -1,4 +1,4 @@
-"""The table of contents (docs/contents.yml): navigation of both languages and the landing page's list."""
+"""The table of contents (docs/contents.yml), which the navigation of both languages and the landing page follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -196,26 +195,3 @@ def nav(parts: tuple[Part, ...], lang: str) -> list:
     pages = [page for page in REFERENCE if f"{page}.md" not in left_out(parts)]
     reference = [{text(f"contents.{page}", lang): f"{page}.md"} for page in pages]
     return [*entries, {text("contents.reference", lang): reference}]
-
-
-def landing_html() -> str:
-    """The whole book as a list for the landing page; chapters not yet written are marked, not linked."""
-    lang = locale.current()
-    out = ['<div class="ct-contents">']
-    for part in load():
-        out.append(
-            f'<section class="ct-part" aria-labelledby="part-{part.id}">'
-            f'<p class="ct-part__level">{escape(part.level[lang])}</p>'
-            f'<h3 class="ct-part__title" id="part-{part.id}">{escape(part.title[lang])}</h3>'
-            f'<p class="ct-part__about">{escape(part.about[lang])}</p><ol>'
-        )
-        for chapter in part.chapters:
-            title = escape(chapter.title[lang])
-            mark = text("contents.draft" if chapter.draft else "contents.unwritten")
-            out.append(
-                f'<li><a href="{chapter.name}/">{title}</a></li>'
-                if chapter.written
-                else f'<li class="ct-unwritten">{title} <span class="ct-unwritten__mark">{mark}</span></li>'
-            )
-        out.append("</ol></section>")
-    return "".join([*out, "</div>"])

@@ -6,6 +6,7 @@
 
 Each line of the body is one cell. `source="none"` in the fence's header shows the output only,
 `output="none"` the source only. The source has the HTML that pymdownx.highlight gives the other fences.
+With `over="cuBLAS"` a chart of lines shows each divided by that one.
 With `program="who_am_i.py"` the one cell is a whole program, shown under its file's name and offered as that file.
 """
 
@@ -24,7 +25,12 @@ from cudatut.site import render as rendering
 from cudatut.site.locale import text
 
 _CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
-_OPTIONS = {"source": "above|none", "output": "below|none", "program": r"[a-z][a-z0-9_]*\.py"}
+_OPTIONS = {
+    "source": "above|none",
+    "output": "below|none",
+    "over": r"\S.*",
+    "program": r"[a-z][a-z0-9_]*\.py",
+}
 
 
 class DirectiveError(CudatutError):
@@ -42,7 +48,7 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
         if not re.fullmatch(_OPTIONS.get(name, "(?!)"), value):
             raise DirectiveError(
                 f'an example fence has {name}="{value}"; '
-                'allowed are source="above|none", output="below|none", program="name.py"'
+                'allowed are source="above|none", output="below|none", over="line", program="name.py"'
             )
     if "program" in shown and (shown.get("source") == "none" or len(named) > 1):
         raise DirectiveError(f"the program {shown['program']} must be one cell, with its source")
@@ -72,7 +78,7 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     if with_output and isinstance(record, missing.StandIn):
         output = missing.note_html(record, lang)
     elif with_output:
-        output = results(record, found, lang, build.gpus(name, cell))
+        output = results(record, found, lang, build.gpus(name, cell), shown.get("over", ""))
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
     if with_source:
@@ -88,11 +94,17 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     return f'<div class="{kind}">{source}{output}</div>'
 
 
-def results(record: Recording, cell: Cell, lang: str, gpus: Sequence[tuple[str, list]] = ()) -> str:
-    """HTML of what a cell showed. gpus: see `render.results_html`. Raises DirectiveError naming the cell."""
+def results(
+    record: Recording,
+    cell: Cell,
+    lang: str,
+    gpus: Sequence[tuple[str, list]] = (),
+    over: str = "",
+) -> str:
+    """HTML of what a cell showed. gpus, over: see `render.results_html`. Raises DirectiveError naming the cell."""
     try:
         with localize.of(record.name):
-            return rendering.results_html(cell.outputs, lang, gpus)
+            return rendering.results_html(cell.outputs, lang, gpus, over)
     except ValueError as error:
         raise DirectiveError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
 

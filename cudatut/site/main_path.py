@@ -57,7 +57,7 @@ _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
     # Names of files and of GPUs are looked up, not read.
-    r'|<(?P<names>ul|p|span) class="ct-(?:code|needs|quiet)">.*?</(?P=names)>'
+    r'|<(?P<names>ul|p|span) class="ct-(?:code|needs|begin|quiet)">.*?</(?P=names)>'
     r'|(?<=<figure class="ct-bench">)<figcaption>.*?</figcaption>',  # as the caption of a table
     re.DOTALL,
 )
@@ -78,6 +78,9 @@ BUDGET = {
 BUDGETS = {"start": BUDGET | {"words": 1200, "lines of code and output": 120}}
 # Technical prose read for the first time, and code that one wants to understand.
 _A_MINUTE = {"words": 130, "characters": 260, "lines of code and output": 12, "rows of tables": 15}
+_TYPED = 8  # lines of a program in a minute
+_PROPOSAL = 5  # minutes for one of what 'Try it' proposes
+_STEP = 5  # minutes to whose next multiple a page's time is rounded up
 
 
 def _open(html: str) -> str:
@@ -122,7 +125,7 @@ def over_budget(part: str, found: dict[str, int]) -> list[str]:
 
 def minutes_to_read(found: dict[str, int]) -> int:
     """Minutes for the main path, rounded up to the next multiple of five."""
-    return _in_fives(sum(found[name] / each for name, each in _A_MINUTE.items()))
+    return _rounded(sum(found[name] / each for name, each in _A_MINUTE.items()))
 
 
 def minutes_to_practice(html: str, exercises: int) -> int:
@@ -130,18 +133,30 @@ def minutes_to_practice(html: str, exercises: int) -> int:
 
     Rounded up to the next multiple of five; 0 where there is nothing to do.
     """
-    typed = _lines_of(_PROGRAM.findall(html)) / 8
-    warm_ups = 5 * sum(len(_ITEM.findall(_open(section))) for section in _TRY.findall(html))
-    return _in_fives(typed + warm_ups + exercises)
+    typed = _lines_of(_PROGRAM.findall(html)) / _TYPED
+    warm_ups = _PROPOSAL * sum(len(_ITEM.findall(_open(section))) for section in _TRY.findall(html))
+    return _rounded(typed + warm_ups + exercises)
 
 
-def _in_fives(minutes: float) -> int:
-    return 5 * math.ceil(minutes / 5)
+def _rounded(minutes: float) -> int:
+    return _STEP * math.ceil(minutes / _STEP)
 
 
-def with_time(html: str, exercises: int, lang: str) -> str:
-    """A chapter's content with a line below its title: how long it takes, computed from what stands on the page."""
-    words = text("time.read", lang, minutes=minutes_to_read(amount(html)))
-    if practice := minutes_to_practice(html, exercises):
+def minutes(html: str, exercises: int) -> tuple[int, int]:
+    """Minutes to read a chapter's content, and to practice; computed from what stands on the page."""
+    return minutes_to_read(amount(html)), minutes_to_practice(html, exercises)
+
+
+def with_time(html: str, times: tuple[int, int], lang: str) -> str:
+    """A chapter's content with a line below its title: how long it takes (see `minutes`)."""
+    read, practice = times
+    words = text("time.read", lang, minutes=read)
+    if practice:
         words += " · " + text("time.practice", lang, minutes=practice)
     return html.replace("</h1>", f'</h1><p class="ct-time">{words}</p>', 1)
+
+
+def reckoned() -> str:
+    """A sentence that says from what the times are computed."""
+    amounts = {name.partition(" ")[0]: each for name, each in _A_MINUTE.items()}
+    return text("time.reckoned", **amounts, typed=_TYPED, proposal=_PROPOSAL, step=_STEP)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from cudatut import runs_on
+from cudatut.catalog import Example
 from cudatut.site import contents, state
 from cudatut.site.contents import Chapter, Part
 from cudatut.site.locale import text
@@ -50,11 +51,19 @@ def line(required: Iterable[str]) -> str:
     return f'<p class="ct-needs">{"<br>".join(said)}</p>' if said else ""
 
 
+def own(chapter: Chapter, parts: tuple[Part, ...]) -> list[Example]:
+    """A chapter's own examples, the one that has its name first."""
+    near = (one for one in state.current().examples if one.name.startswith(chapter.name))
+    return sorted(
+        (one for one in near if contents.chapter_of(one.name, parts) == chapter),
+        key=lambda one: (one.name != chapter.name, one.name),
+    )
+
+
 def below_title(html: str, chapter: Chapter, parts: tuple[Part, ...]) -> str:
     """A chapter's content with a line below its title: what its own examples run on."""
-    examples = (one for one in state.current().examples if one.name.startswith(chapter.name))
-    own = (one for one in examples if contents.chapter_of(one.name, parts) == chapter)
-    return html.replace("</h1>", f"</h1>{line(one.requires for one in own)}", 1)
+    said = line(one.requires for one in own(chapter, parts))
+    return html.replace("</h1>", f"</h1>{said}", 1)
 
 
 def route(*parts: str) -> str:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cudatut import catalog, paths, recording, runs_on
+from cudatut import alone, catalog, paths, recording, runs_on
+from cudatut.catalog import Example
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
 from cudatut.site import (
@@ -203,7 +204,7 @@ def _element(cell: str, html: str, attributes: str = "") -> str:
 
 
 def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
-    """What stands below the title of an example's page: its files, what it needs, the chapters that show it.
+    """What stands below the title of an example's page: its notebook, what it needs, the chapters that show it, its files.
 
     Raises CudatutError where the recording says something else than a compute capability.
     """
@@ -218,10 +219,13 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
         f'<a href="{build.link(f"{chapter.name}/")}">{escape(chapter.title[build.lang])}</a>'
         for chapter in chapters
     )
+    offered = _files(record)
     return (
-        f'<p class="ct-links">{_links(record)}</p>'
+        f'<p class="ct-links">{_buttons(record)}</p>'
         f"<p><code>python -m cudatut run {escape(record.name)}</code></p>{where}"
         + (f"<p>{text('example.chapter')} {shown_in}</p>" if shown_in else "")
+        + f'<details class="ct-numbers"><summary>{text("example.files", n=len(offered))}</summary>'
+        f"<p>{' · '.join(offered)}</p></details>"
     )
 
 
@@ -298,8 +302,8 @@ def files(record: Recording) -> list[str]:
 # --- on other pages ------------------------------------------------------------------------------
 
 
-def code_of_page(records: list[Recording]) -> str:
-    """Markdown for the end of a chapter: the examples it shows, where to get them, where they ran."""
+def code_of_page(records: list[Recording], chapter: str) -> str:
+    """Markdown for the end of a chapter: the examples it shows, where to get them, its program in C++, where they ran."""
     if not records:
         return ""
     link = state.current().link
@@ -307,10 +311,41 @@ def code_of_page(records: list[Recording]) -> str:
         f'<li><a href="{link(f"examples/{record.name}/")}">{title_html(record)}</a> ({_links(record)})</li>'
         for record in records
     )
+    if chapter in alone.chapters():
+        items += f"<li>{_in_cpp(chapter)}</li>"
     return (
         f'\n\n## {text("example.code")} {{ #code }}\n\n<ul class="ct-code">{items}</ul>'
         f"\n\n{_certificate(records)}\n"
     )
+
+
+def _in_cpp(chapter: str) -> str:
+    """The link to a chapter's program in C++, which is then written with the site, and the line that builds it."""
+    build, file = state.current(), f"cpp/{chapter}.cu"
+    try:
+        program = alone.program(chapter)
+    except CudatutError as error:
+        build.report(error)
+        return ""
+    build.programs[file] = program.rstrip("\n")
+    command = program.partition("\n")[0].removeprefix("// ")
+    link = f'<a href="{build.link(file)}" download>{escape(file.rpartition("/")[2])}</a>'
+    return f"{text('example.cpp')} {link} (<code>{escape(command)}</code>)"
+
+
+def start_of_page(html: str, examples: Iterable[Example]) -> str:
+    """A chapter's content with a line below its title: its example in Colab, on which GPU, and the command that runs it.
+
+    examples: the chapter's own; the line is about the first.
+    """
+    if (first := next(iter(examples), None)) is None:
+        return html
+    command = f"<code>python -m cudatut run {escape(first.name)}</code>"
+    said = [text("example.run", command=command)]
+    if gpu := runs_on.colab(first.requires):
+        colab = text("example.colab", gpu=gpu)
+        said.insert(0, f'<a href="{colab_url(first.name)}">{colab}</a>')
+    return html.replace("</h1>", f'</h1><p class="ct-begin">{" · ".join(said)}</p>', 1)
 
 
 def _certificate(records: list[Recording]) -> str:
@@ -322,17 +357,33 @@ def _certificate(records: list[Recording]) -> str:
 
 
 def _links(record: Recording) -> str:
-    """Links to the files of an example, its own first."""
+    """Links to the files of an example, its own first, then to its notebook."""
+    return " · ".join([*_files(record), *_notebook_links(record)])
+
+
+def _files(record: Recording) -> list[str]:
     link, own = state.current().link, record.name.rpartition("/")[0]
-    notebook = link(f"examples/{record.name}.ipynb")
-    links = [
+    return [
         f'<a href="{link(f"examples/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
         for name in files(record)
     ]
-    links.append(f'<a href="{notebook}" download>{text("example.notebook")}</a>')
-    if gpu := runs_on.colab(state.current().example(record.name).requires):
+
+
+def _buttons(record: Recording) -> str:
+    """The links to an example's notebook as buttons, the first one in the color of what to do next."""
+    kinds = "md-button md-button--primary", "md-button"
+    links = zip(_notebook_links(record), kinds)
+    return " ".join(one.replace("<a ", f'<a class="{kind}" ', 1) for one, kind in links)
+
+
+def _notebook_links(record: Recording) -> list[str]:
+    """Links that download an example's notebook, and that open it in Colab where a GPU there is able to run it."""
+    build = state.current()
+    notebook = build.link(f"examples/{record.name}.ipynb")
+    links = [f'<a href="{notebook}" download>{text("example.notebook")}</a>']
+    if gpu := runs_on.colab(build.example(record.name).requires):
         links.append(f'<a href="{colab_url(record.name)}">{text("example.colab", gpu=gpu)}</a>')
-    return " · ".join(links)
+    return links
 
 
 def colab_url(name: str) -> str:

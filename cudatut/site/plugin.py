@@ -51,6 +51,7 @@ from cudatut.site import (
     slimming,
     state,
     weight,
+    whole_book,
 )
 from cudatut.site.certificate import certificate_html
 
@@ -127,6 +128,7 @@ class CudatutPlugin(BasePlugin):
         self.asked = typed[lang]  # by page, what readers look for who need it
         self.named: dict[str, list[str]] = {}  # by page, the examples that it shows
         self.shown: dict[str, str] = {}  # by page, its content as readers get it
+        self.minutes: dict[str, tuple[int, int]] = {}  # by chapter, of reading and of practice
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
@@ -182,7 +184,8 @@ class CudatutPlugin(BasePlugin):
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:
-            markdown += notebooks.code_of_page([r for r in self.records if r.name in names])
+            shown = [one for one in self.records if one.name in names]
+            markdown += notebooks.code_of_page(shown, self.chapters[page.file.src_uri].name)
         return markdown
 
     def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
@@ -191,8 +194,11 @@ class CudatutPlugin(BasePlugin):
         html = mathml.replace(slimming.tokens(html), self.state.report)
         html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
+            html = notebooks.start_of_page(html, needs.own(chapter, self.parts))
             html = needs.below_title(html, chapter, self.parts)
-            html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
+            times = main_path.minutes(html, exercise_fence.minutes(chapter.name))
+            self.minutes[chapter.name] = times
+            html = main_path.with_time(html, times, self.state.lang) + whole_book.PROGRESS
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
@@ -217,6 +223,8 @@ class CudatutPlugin(BasePlugin):
                 continue
             self.state.page, self.state.url = file.src_uri, page.url
             html = page.content
+            if file.src_uri == "index.md":
+                html = whole_book.with_hours(html, self.minutes)
             if chapter := self.chapters.get(file.src_uri):
                 link, here = self.state.link("glossary/"), page.meta.get("terms")
                 html = self.hover.put(html, link, here, chapter.name)
@@ -281,6 +289,7 @@ class CudatutPlugin(BasePlugin):
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> None:
         context["languages"] = languages.switch_from_root(context["base_url"], self.state.lang)
+        context["words"] = locale.words(self.state.lang)["scripts"]  # docs/theme/js/words.js
 
     def on_post_build(self, config: Any) -> None:
         site = Path(config.site_dir)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -22,7 +24,8 @@ from cudatut.site import deferred, locale, pictures
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
-from cudatut.site.sweep import series_svg
+from cudatut.site.svg import NARROW, WIDE
+from cudatut.site.sweep import divided, series_svg
 
 _REACHED = {"reached": ("pass", "✓"), "missed": ("fail", "✗"), "undecided": ("note", "=")}
 _VERDICTS = {
@@ -34,16 +37,20 @@ _VERDICTS = {
 
 
 def results_html(
-    outputs: Iterable[dict[str, Any]], lang: str, gpus: Sequence[tuple[str, list]] = ()
+    outputs: Iterable[dict[str, Any]],
+    lang: str,
+    gpus: Sequence[tuple[str, list]] = (),
+    over: str = "",
 ) -> str:
     """Return the HTML of one cell's outputs, as a recording has them, in language `lang`; "" where there are none.
 
     gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts and
-    tables then offer them as a choice.
+    tables then offer them as a choice. over: the line by which the charts of series are divided (`sweep.divided`); their
+    tables stay as they are.
     Consecutive streams are joined, consecutive checks and sanitizer reports share a table, pictures a row. Raises ValueError for an error
     output, for a kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong type.
     """
-    with locale.using(lang):
+    with locale.using(lang), _divided_by(over):
         items = [item for item in map(_item, outputs) if item is not None]
         parts = []
         so_far = Counter[str]()
@@ -62,6 +69,18 @@ def results_html(
             return ""
         label = escape(text("output.label"))
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
+
+
+_over: ContextVar[str] = ContextVar("over", default="")
+
+
+@contextmanager
+def _divided_by(line: str) -> Iterator[None]:
+    token = _over.set(line)
+    try:
+        yield
+    finally:
+        _over.reset(token)
 
 
 # What is shown by GPU, and which of its fields is its title.
@@ -199,7 +218,8 @@ def _benchmark(result: dict[str, Any]) -> str:
     if waiting := [label_html(r["name"]) for r in rows if r.get("waits")]:
         names = text("benchmark.and").join(waiting)
         table += f"<p>{text('benchmark.waits', names=names)}</p>"
-    return _chart(result["name"] or "", benchmark_svg(_unmarked(result)), table)
+    drawn = [benchmark_svg(_unmarked(result), layout) for layout in (WIDE, NARROW)]
+    return _chart(result["name"] or "", drawn, table)
 
 
 def _permille(fraction: float) -> str:
@@ -242,13 +262,17 @@ def _series(result: dict[str, Any]) -> str:
         [number(at), *(_maybe(line.get(at), number) for line in lines.values())] for at in positions
     ]
     table = table_html([x, *map(label_html, lines)], rows, caption=y)
-    return _chart(result["title"], series_svg(_unmarked(result), locale.current()), table)
+    shown = _unmarked(result)
+    if over := _over.get():
+        shown = divided(shown, over)
+    drawn = [series_svg(shown, locale.current(), layout) for layout in (WIDE, NARROW)]
+    return _chart(result["title"], drawn, table)
 
 
-def _chart(title: str, svg: str, table: str) -> str:
+def _chart(title: str, drawn: list[str], table: str) -> str:
     return (
         f'<figure class="ct-bench"><figcaption>{label_html(title)}</figcaption>'
-        f'<div class="ct-scroll" tabindex="0">{svg}</div>'
+        f'<div class="ct-scroll" tabindex="0">{"".join(drawn)}</div>'
         f"{folded(text('table.numbers'), table)}</figure>"
     )
 

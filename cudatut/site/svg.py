@@ -21,12 +21,26 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 
 from cudatut.site import locale
 
 SIZE = 14
+LEAST = 10  # pixels: no word of a drawing is smaller, however narrow the screen; then the drawing scrolls
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a chart is drawn for. The style sheet shows the drawings of class `cls` on such screens only."""
+
+    width: float
+    cls: str
+
+
+WIDE, NARROW = Layout(700, "ct-wide"), Layout(332, "ct-narrow")
 _HEAD = 9  # length of an arrow head, in viewBox units
+_FONT_SIZE = re.compile(r'font-size="([0-9.]+)"')
 # Widths of narrow and of wide characters, in em.
 _EM = dict.fromkeys("iljtfI.,:;|!'()[] ", 0.34) | dict.fromkeys("mwMW%@—", 0.88)
 
@@ -139,19 +153,21 @@ class Svg:
 
         No `<title>` or `<desc>`: the label has what they would say, and every number weighs.
         """
+        inside = "".join(self._parts)
+        smallest = min([SIZE, *map(float, _FONT_SIZE.findall(inside))])
         attrs = {
             "class": f"ct-svg {cls}".strip(),
             "viewBox": f"0 0 {coordinate(self.width)} {coordinate(self.height)}",
             "width": self.width,
             "height": self.height,
             # On a narrow screen it shrinks this far and then scrolls, so that words stay legible.
-            "style": f"min-width:{0.85 * self.width:.0f}px",
+            "style": f"min-width:{math.ceil(LEAST / smallest * self.width)}px",
             "role": "img",
             "aria-label": title if desc is None else f"{title} {desc}",
             "text-anchor": "middle",
             "font-size": SIZE,
         }
-        return f"<svg{_attrs(attrs)}>{''.join(self._parts)}</svg>"
+        return f"<svg{_attrs(attrs)}>{inside}</svg>"
 
     def _add(self, tag, attrs, inner=None) -> Svg:
         body = "/>" if inner is None else f">{inner}</{tag}>"

@@ -28,7 +28,7 @@ def decoded(file):
         at += 12 + length
     width, height, depth, color, *rest = struct.unpack(">IIBBBBB", found[b"IHDR"])
     assert (depth, rest) == (8, [0, 0, 0])
-    step = {0: 1, 2: 3}[color]
+    step = {0: 1, 2: 3, 3: 1}[color]
     stride, raw = width * step, zlib.decompress(found[b"IDAT"])
     above = [0] * stride
     rows = []
@@ -42,6 +42,8 @@ def decoded(file):
             row.append((value + (0, a, b, (a + b) // 2, near)[kind]) & 255)
         rows.append(row)
         above = row
+    if color == 3:
+        return np.frombuffer(found[b"PLTE"], np.uint8).reshape(-1, 3)[np.array(rows)]
     shape = (height, width) if step == 1 else (height, width, 3)
     return np.array(rows, np.uint8).reshape(shape)
 
@@ -62,6 +64,16 @@ def test_a_png_holds_every_value(shape, kind):
     file = image_files.png(array)
     assert np.array_equal(decoded(file), array)
     assert image_files.seen(file) == ("png", shape[1], shape[0])
+
+
+@pytest.mark.parametrize(("colors", "indexed"), [(1, True), (256, True), (257, False)])
+def test_few_colors_are_numbered_where_that_is_smaller(colors, indexed):
+    palette = RNG.permutation(1 << 24)[:colors]
+    codes = RNG.permutation(np.resize(palette, 60 * 50)).reshape(60, 50)
+    array = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1).astype(np.uint8)
+    file = image_files.png(array)
+    assert (b"PLTE" in file) == indexed and len(file) < 60 * 50 * 3.2
+    assert np.array_equal(decoded(file), array)
 
 
 def test_a_picture(capsys):

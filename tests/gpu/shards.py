@@ -28,7 +28,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHARDS = {
-    "programs": ("test_commands.py", "test_exercises.py", "test_programs.py"),
+    "programs": ("test_commands.py", "test_cpp.py", "test_exercises.py", "test_programs.py"),
     "sums": (
         *("test_reduction.py", "test_histogram.py", "test_gpu_half.py", "test_instrument.py"),
         *("test_faults.py", "test_initcheck_tma.py", "test_tracing.py", "test_work.py"),

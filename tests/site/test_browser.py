@@ -890,10 +890,18 @@ def test_paper_gets_the_chapter_and_nothing_around_it(open_page, contrast, schem
     whole = page.evaluate("""[...document.querySelectorAll('article :is(pre, .highlight, details, figure, table, .ct-cell)')]
       .filter((e) => getComputedStyle(e).breakInside !== 'auto').length""")
     assert whole == 0
-    # What is folded on the screen is open on paper: solutions, numbers, the birth certificate.
+    # What is folded on the screen is open on paper, but for answers and solutions.
     closed = page.evaluate("""[...document.querySelectorAll('article details:not([open])')]
-      .filter((d) => ![...d.children].slice(1).some((e) => e.getBoundingClientRect().height > 0)).length""")
+      .filter((d) => !d.closest('.success') && ![...d.children].slice(1).some((e) => e.getBoundingClientRect().height > 0)).length""")
     assert closed == 0
+    told = """[...document.querySelectorAll('article details.success')]
+      .map((d) => [...d.children].slice(1).some((e) => e.checkVisibility({contentVisibilityAuto: true})))"""
+    page.emulate_media(media="print")
+    assert (found := page.evaluate(told)) and not any(found)
+    # One that the reader has opened is meant to be printed.
+    page.evaluate("document.querySelector('article details.success').open = true")
+    page.wait_for_function(f"({told}).filter(Boolean).length === 1")
+    assert page.evaluate(told)[0]
 
 
 def test_a_page_that_is_none_answers_in_both_languages(open_page, site_url):

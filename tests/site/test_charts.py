@@ -7,7 +7,7 @@ import pytest
 
 from cudatut.site import charts, locale
 from cudatut.site.charts import WIDTH, number, percent
-from cudatut.site.svg import text_width
+from cudatut.site.svg import NARROW, text_width
 
 
 def row(name, value, *, median=100.0, vendor=False, peak=3000.0, spread=0.1):
@@ -189,7 +189,7 @@ def test_a_chart_of_rates():
         "text 89.4 86 CUB (vendor)",
         "rect 99.4 38 231.1 18 bar",
         "path whisker M309.4 42v10m0-5H356.1m0-5v10",
-        "text 364 51.5 1,500 GB/s, 50%",
+        "text 569 51.5 1,500 GB/s, 50%",
         "rect 99.4 72 369.7 18 bar vendor",  # p20 and p80 are one: no whisker
         "text 569 85.5 2,400 GB/s, 80%",
         "line 99.4 28 99.4 98 axis",
@@ -217,7 +217,7 @@ def test_a_chart_of_times():
         "text 213.7 71.5 unrolled eight times",
         "rect 223.7 16 40.2 18 bar",
         "path whisker M257.8 20v10m0-5H269.4m0-5v10",
-        "text 277 29.5 2 µs",
+        "text 632 29.5 2 µs",
         "rect 223.7 50 394.7 18 bar",
         "path whisker M612.2 54v10m0-5H623.9m0-5v10",
         "text 632 63.5 900 µs",
@@ -235,7 +235,47 @@ def test_a_name_as_wide_as_its_column_stays_on_one_line(monkeypatch):
 
 def test_a_logarithmic_axis_begins_well_below_the_least_value():
     rows = [row("a", 12.0, spread=0), row("b", 9000.0, spread=0)]
-    assert words(benchmark_svg(bench(rows, peak=None), "en"))[:4] == ["1", "10", "100", "1,000"]
+    assert words(benchmark_svg(bench(rows, peak=None), "en"))[:3] == ["10", "100", "1,000"]
+    assert round(charts.round_below(12.0 * 0.7), 9) == 5.0  # the axis begins between two labels
+
+
+@pytest.mark.parametrize(
+    ("value", "below"),
+    [
+        (1, 1),
+        (1.9, 1),
+        (2, 2),
+        (4.99, 2),
+        (5, 5),
+        (9.9, 5),
+        (0.0991, 0.05),
+        (0.1, 0.1),
+        (3100, 2000),
+    ],
+)
+def test_an_axis_begins_at_a_round_number(value, below):
+    assert charts.round_below(value) == pytest.approx(below)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1, 1000, ["1", "10", "100", "1,000"]),
+        (0.05, 12, ["0.1", "1", "10"]),
+        (5, 60, ["5", "10", "20", "50"]),  # two decades at most: what lies between them too
+        (2, 90, ["2", "5", "10", "20", "50"]),
+    ],
+)
+def test_a_logarithmic_axis_has_labels_enough_and_no_empty_decade(low, high, shown):
+    assert [charts.tick_label(tick) for tick in charts.ticks(low, high, True, 5)] == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (0.01, "0.01"), (0.1, "0.1"), (2.5, "2.5"), (1000, "1,000"), (1e-7, "0.0000001")],
+)
+def test_the_label_of_a_tick_has_no_zeros_that_say_nothing(value, shown):
+    assert charts.tick_label(value) == shown
 
 
 @pytest.fixture
@@ -244,12 +284,36 @@ def a_pixel_a_unit(monkeypatch):
     monkeypatch.setattr(charts, "text_width", lambda words, size=14: 26 if size == 13 else 116)
 
 
-@pytest.mark.parametrize(("value", "x"), [(474, 610), (475, 648), (507, 648), (508, 644)])
-def test_words_that_the_line_of_the_limit_would_cross_stand_behind_it(a_pixel_a_unit, value, x):
-    """8 behind the bar, or behind the line; 4 to the left of it and 8 to the right are too near."""
+@pytest.mark.parametrize("value", [4, 474, 508])
+def test_values_stand_in_a_column_behind_all_bars(a_pixel_a_unit, value):
     svg = benchmark_svg(bench([row("a", float(value), spread=0)], peak=512.0), "en")
     (note,) = [one for one in parse(svg).iter("text") if f"{value} GB/s" in one.text]
-    assert note.get("x") == str(x)
+    assert note.get("x") == "648"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("peak", [3000.0, None])
+def test_a_narrow_chart_has_all_words_inside_and_values_above_the_bars(lang, peak):
+    long = "a rung with quite a long name that goes on, unrolled eight times"
+    rows = [row("a", 1500.0), row(long, 20.0), row("CUB", 2400.0, vendor=True)]
+    with locale.using(lang):
+        svg = charts.benchmark_svg(bench(rows, peak=peak), NARROW)
+    root = parse(svg)
+    assert float(root.get("width")) <= 340 and "ct-narrow" in root.get("class")
+    anchors = {"end": 1.0, "start": 0.0, None: 0.5, "middle": 0.5}
+    for group in root.iter():
+        for text in [one for one in group if one.tag.endswith("text")]:
+            size = float(text.get("font-size") or group.get("font-size") or 14)
+            wide = text_width(text.text, size)
+            left = (
+                float(text.get("x"))
+                - wide * anchors[text.get("text-anchor") or group.get("text-anchor")]
+            )
+            assert size >= 12 and left >= -0.1 and left + wide <= float(root.get("width")) + 0.1
+            assert float(text.get("y")) < float(root.get("height"))
+    assert len(bars(svg)) == 3
+    (note,) = [one for one in root.iter("text") if (one.text or "").startswith("2,400")]
+    assert float(note.get("y")) < float(bars(svg)[2].get("y"))
 
 
 def test_a_spread_of_a_pixel_is_drawn_and_no_less(a_pixel_a_unit):

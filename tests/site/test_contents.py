@@ -1,11 +1,9 @@
 """The table of contents: what is refused, which pages it keeps out of a site, and what it shows of each chapter."""
 
-import re
-
 import pytest
 import yaml
 
-from cudatut.site import contents, locale, state
+from cudatut.site import contents, state
 from cudatut.site.contents import Chapter, ContentsError, Part
 
 HEAD = ("title", "level", "about")
@@ -159,22 +157,3 @@ def test_navigation():
 def test_navigation_of_a_preview(preview):
     pages = [page for one in contents.nav((), "en")[-1].values() for page in one]
     assert [*pages[0].values(), *pages[1].values()] == ["book.md", "glossary.md"]
-
-
-def test_the_list_of_the_landing_page(monkeypatch):
-    monkeypatch.setattr(contents, "load", lambda: (PART,))
-    with locale.using("en"):
-        html = contents.landing_html()
-    mark = '<span class="ct-unwritten__mark">{}</span></li>'
-    assert html == (
-        '<div class="ct-contents"><section class="ct-part" aria-labelledby="part-start">'
-        '<p class="ct-part__level">Novice &lt;1&gt;</p>'
-        '<h3 class="ct-part__title" id="part-start">Start &amp; go</h3>'
-        '<p class="ct-part__about">About &gt; all.</p><ol>'
-        '<li><a href="start/add/">The &lt;add&gt;</a></li>'
-        f'<li class="ct-unwritten">The &lt;late&gt; {mark.format("not yet written")}'
-        f'<li class="ct-unwritten">The &lt;draft&gt; {mark.format("in progress")}'
-        "</ol></section></div>"
-    )
-    with locale.using("zh"):
-        assert re.findall(r'part-start">([^<]+)<', contents.landing_html()) == ["入门"]

@@ -32,6 +32,7 @@ DESK = {"width": 1280, "height": 900}
 NARROW = 320  # pixels: the narrowest telephones, and a desk's window at 400 %
 SCHEMES = {"light": "default", "dark": "slate"}  # and how Material calls them
 TELEPHONE = {"width": NARROW, "height": 640}
+HAND = {"width": 390, "height": 844}  # a usual telephone
 NONE = ("404.html", "zh/404.html")
 OTHER_GPUS = tuple(f"/{one.name}/" for one in (ROOT / "recordings").iterdir() if one.is_dir())
 
@@ -77,9 +78,27 @@ AT_THE_DESK = """() => {
   }
   return seen
 }"""
+# Boxes that hide a part of what is in them at their right edge without a sign: it does not fade there.
+UNSAID = """[...document.querySelectorAll('article .ct-scroll')].filter((box) => {
+  if (!box.checkVisibility() || box.scrollWidth <= box.clientWidth + 1) return false
+  const colors = getComputedStyle(box).maskImage.match(/rgba?\\([^)]*\\)/g)
+  return !colors || !/, 0\\)$/.test(colors.at(-1))
+}).map((box) => box.innerHTML.slice(0, 120))"""
+# The smallest word of each drawing that has one below ten pixels.
+TINY = """[...document.querySelectorAll('article .ct-svg')].filter((svg) => svg.checkVisibility()).map((svg) => {
+  const unit = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width
+  const sizes = [...svg.querySelectorAll('text')].map((text) => parseFloat(getComputedStyle(text).fontSize))
+  return Math.min(99, ...sizes) * unit
+}).filter((size) => size < 9.95)"""
 ON_THE_TELEPHONE = f"""() => ({{
   width: document.documentElement.scrollWidth, wide: {WIDE}, mute: {MUTE}, doubled: {DOUBLED},
 }})"""
+IN_THE_HAND = f"""() => ({{
+  unsaid: {UNSAID}, tiny: {TINY},
+  cut: [...document.querySelectorAll('article .ct-bench > .ct-scroll')]
+    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1).length,
+}})"""
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # What folds hold may lie on a page beside this one, and comes when they are opened.
 OPENED = "document.querySelectorAll('details').forEach((d) => { d.open = true })"
 ARRIVED = f"""() => {{
@@ -128,7 +147,7 @@ class Visitor:
     """One page of the browser, which goes from page to page of the site and notes what it sees."""
 
     def __init__(self, page, contrast, collisions, copied):
-        self.page, self.copied, self.seen = page, copied, {}
+        self.page, self.copied, self.collisions, self.seen = page, copied, collisions, {}
         self.colors = AT_THE_DESK.replace("SCHEMES", json.dumps(SCHEMES))
         for name, code in (("CONTRAST", contrast), ("COLLISIONS", collisions)):
             self.colors = self.colors.replace(name, f"({code})")
@@ -168,6 +187,12 @@ class Visitor:
     def telephone(self):
         self.page.set_viewport_size(TELEPHONE)
         self.visit |= self.page.evaluate(ON_THE_TELEPHONE)
+        self.page.set_viewport_size(HAND)
+        self.page.evaluate(
+            DRAWN
+        )  # what fades follows from what is scrolled, which the next frame knows
+        self.visit |= self.page.evaluate(IN_THE_HAND)
+        self.visit["crowded"] = self.page.evaluate(self.collisions)
 
     def leave(self, path):
         if not path.removeprefix("zh/").startswith("examples/"):  # those are many, and load alike
@@ -406,6 +431,40 @@ def test_no_script_fails(visits):
 
 def test_no_page_scrolls_sideways_on_a_telephone(visits):
     assert not {path: v["wide"] for path, v in visits.items() if v["width"] > NARROW or v["wide"]}
+
+
+def test_what_is_cut_on_a_telephone_fades_there(visits):
+    """Of a drawing or a table that is wider than the screen one sees that there is more."""
+    assert not {path: visit["unsaid"] for path, visit in visits.items() if visit["unsaid"]}
+
+
+def test_a_chart_is_no_wider_than_a_telephone(visits):
+    assert not {path: visit["cut"] for path, visit in visits.items() if visit["cut"]}
+
+
+def test_no_word_of_a_drawing_is_tiny_on_a_telephone(visits):
+    assert not {path: visit["tiny"] for path, visit in visits.items() if visit["tiny"]}
+
+
+def test_words_of_figures_have_room_on_a_telephone(visits):
+    assert not {path: visit["crowded"] for path, visit in visits.items() if visit["crowded"]}
+
+
+CUT = """<style>@keyframes cut { from { mask-image: linear-gradient(to right, #000, transparent) } to {} }
+  .ct-scroll { overflow: auto; width: 100px } .fades { animation: cut linear; animation-timeline: scroll(self inline) }</style>
+<article><div class="ct-scroll"><svg class="ct-svg" viewBox="0 0 400 50" width="300" height="50"><text font-size="12">a</text></svg>
+</div><div class="ct-scroll fades"><svg class="ct-svg" viewBox="0 0 300 50" width="300" height="50"><text font-size="12">b</text></svg>
+</div><div class="ct-scroll">short</div></article>"""
+
+
+def test_what_is_cut_or_tiny_is_noticed(browser):
+    page = browser.new_page()
+    page.set_content(CUT)
+    page.evaluate(DRAWN)
+    seen = page.evaluate(IN_THE_HAND)
+    page.close()
+    assert len(seen["unsaid"]) == 1 and 'viewBox="0 0 400 50"' in seen["unsaid"][0]
+    assert seen["tiny"] == [9]  # twelve units on three quarters of their size
 
 
 def test_an_id_stands_on_a_page_once(visits):

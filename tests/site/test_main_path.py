@@ -7,7 +7,7 @@ import pytest
 
 from cudatut.finding import Finding
 from cudatut.site import __main__ as site
-from cudatut.site import contents, headings, judge, main_path, terms
+from cudatut.site import contents, headings, judge, locale, main_path, terms
 from cudatut.site.needs import line as needs_line
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def test_what_is_counted():
 
 
 def test_of_a_page_the_article_counts_with_its_title_and_the_time():
-    article = main_path.with_time("<h1>Add</h1><p>Two words</p>", 5, "en")
+    article = main_path.with_time("<h1>Add</h1><p>Two words</p>", (5, 5), "en")
     page = f'<nav>Menu</nav><article class="a b"\n>{article}</article><footer>Next</footer>'
     assert main_path.of_page(page) == main_path.amount(article)
     assert main_path.of_page(page)["words"] > 3
@@ -104,8 +104,9 @@ def test_time_counts_words_code_exercises_and_warm_ups():
     assert main_path.minutes_to_practice(code, exercises=0) == 0
     page = '<h1>T</h1><h2 id="try">T</h2><ol><li>a</li><li>b</li></ol><details><li>c</li></details>'
     assert main_path.minutes_to_practice(page, exercises=10) == 20
-    assert main_path.with_time(page, 10, "en").startswith('<h1>T</h1><p class="ct-time">')
-    assert "练习" in main_path.with_time(page, 10, "zh")
+    assert main_path.minutes(page, exercises=10) == (5, 20)
+    assert main_path.with_time(page, (5, 20), "en").startswith('<h1>T</h1><p class="ct-time">')
+    assert "练习" in main_path.with_time(page, (5, 20), "zh")
 
 
 @pytest.mark.parametrize(
@@ -135,11 +136,19 @@ def test_how_much_is_done_in_five_minutes():
     assert (minutes(0, "<li>a", 10), minutes(8, "<li>a", 10)) == (15, 20)
 
 
+@pytest.mark.parametrize("lang", locale.LANGUAGES)
+def test_what_the_times_are_computed_from_is_said_in_numbers(lang):
+    with locale.using(lang):
+        said = main_path.reckoned()
+    asked = {130, 12, 15, 8, 5} | ({260} if lang == "zh" else set())
+    assert {int(n) for n in re.findall(r"\d+", said)} == asked
+
+
 def test_the_time_stands_below_the_first_title_alone():
-    alone = main_path.with_time("<h1>T</h1><p>word</p></h1>", 0, "en")
+    alone = main_path.with_time("<h1>T</h1><p>word</p></h1>", (5, 0), "en")
     assert re.fullmatch(r'<h1>T</h1><p class="ct-time">[^<]* 5 [^<]*</p><p>word</p></h1>', alone)
     assert " · " not in alone
-    both = main_path.with_time("<h1>T</h1><p>word</p>", 12, "en")
+    both = main_path.with_time("<h1>T</h1><p>word</p>", (5, 15), "en")
     assert re.findall(r"\d+", both.partition("ct-time")[2])[:2] == ["5", "15"] and " · " in both
 
 

@@ -3,9 +3,11 @@
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
+from cudatut import paths
 from cudatut.errors import CudatutError
 from cudatut.site import contents, locale, missing, notebooks, state, weight
 
@@ -110,10 +112,26 @@ def test_a_recording_whose_files_cannot_be_offered_is_not_shown(build, monkeypat
 
 
 def test_a_chapter_ends_with_its_examples(build):
-    assert notebooks.code_of_page([]) == ""
-    made = notebooks.code_of_page([record()])
+    assert notebooks.code_of_page([], "start/add") == ""
+    made = notebooks.code_of_page([record()], "start/add")
     assert made.startswith('\n\n## Code on this page { #code }\n\n<ul class="ct-code"><li><a href="examples/start/add/">Vector add</a> (<a ')  # fmt: skip
     assert made.count("</li>") == 1 and "not run" in made
+
+
+def test_a_chapters_program_in_cpp_is_offered_beside_its_examples(build, monkeypatch, tmp_path):
+    main = tmp_path / "start/add/main.cu"
+    main.parent.mkdir(parents=True)
+    main.write_text("// Adds.\nint main() {}\n")
+    monkeypatch.setattr(paths, "examples_dir", lambda: tmp_path)
+    made = notebooks._in_cpp("start/add")
+    assert made == (
+        'As C++, in one file: <a href="cpp/start/add.cu" download>add.cu</a> '
+        "(<code>nvcc -O3 -std=c++17 -o add add.cu</code>)"
+    )
+    assert build.programs["cpp/start/add.cu"].endswith("int main() {}")
+    main.write_text('#include "nothing.cuh"\n')
+    notebooks._in_cpp("start/add")
+    assert "main.cu:1 includes 'nothing.cuh'" in build.problems[-1]
 
 
 def test_below_its_title_an_example_says_how_it_is_run_and_who_shows_it(build):
@@ -121,7 +139,17 @@ def test_below_its_title_an_example_says_how_it_is_run_and_who_shows_it(build):
     shown = notebooks.head(record(), chapters)
     assert "<p><code>python -m cudatut run start/add</code></p>" in shown
     assert '<a href="start/a/">a &amp; co</a>, <a href="start/b/">b &amp; co</a></p>' in shown
-    assert notebooks.head(record()).count("<p") == 3
+    # First of all the notebook, as buttons; last its files, folded.
+    first, *_, last = re.findall(r"<(p|details)\b", shown)
+    assert (first, last) == ("p", "p") and shown.endswith("</p></details>")
+    buttons, _, rest = shown.partition("</p>")
+    assert re.findall(r'class="(md-button[^"]*)"', buttons) == [
+        "md-button md-button--primary",
+        "md-button",
+    ]
+    assert "md-button" not in rest and "add.py" not in rest.partition("<details")[0]
+    assert "<summary>Files: 1</summary><p><a" in rest
+    assert notebooks.head(record()).count("<p") == 4
     damaged = record(metadata=record().metadata | {"requires": "sm_x"})
     with pytest.raises(
         CudatutError, match="what it requires, and .*`python -m cudatut record start/add`"
@@ -201,3 +229,28 @@ def test_a_chinese_notebook_has_the_words_of_the_overlays(build):
     assert [one["source"] for one in shown["cells"][2:]] == [
         "".join(one["source"]) for one in raw["cells"][2:]
     ]
+
+
+def test_below_its_title_a_chapter_says_how_its_example_is_run_and_where_colab_opens_it(build):
+    example = build.example(FIRST)
+    html = notebooks.start_of_page("<h1>T</h1><h1>U</h1>", [example])
+    url = notebooks.colab_url(FIRST)
+    assert html == (
+        f'<h1>T</h1><p class="ct-begin"><a href="{url}">Open in Colab (T4)</a> · '
+        "All programs of this page: <code>python -m cudatut run start/add</code></p><h1>U</h1>"
+    )
+    assert notebooks.start_of_page("<h1>T</h1>", []) == "<h1>T</h1>"
+    nowhere = replace(example, requires="sm_100a")
+    assert "Colab" not in notebooks.start_of_page("<h1>T</h1>", [nowhere])
+
+
+@pytest.mark.parametrize("lang", locale.LANGUAGES)
+def test_every_chapter_begins_with_its_command_and_colab(built_site, lang):
+    folder = built_site / ("" if lang == "en" else "zh")
+    for chapter in contents.chapters(contents.load(paths.docs_dir() / "contents.yml")):
+        if not chapter.written:
+            continue
+        page = (folder / chapter.name / "index.html").read_text(encoding="utf-8")
+        line = re.search(r'<p class="ct-begin">(.*?)</p>', page.partition("<h2")[0])[1]
+        assert f"python -m cudatut run {chapter.name}" in line, chapter.name
+        assert line.count("colab.research.google.com") == 1, chapter.name

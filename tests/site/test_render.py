@@ -267,7 +267,7 @@ def test_more_than_eight_checks_are_folded_into_a_line_with_the_largest_error():
 
 def test_a_benchmark_is_a_chart_and_its_numbers():
     html = results_html([shown(BENCH)], "en")
-    assert html.count("<svg") == 1
+    assert html.count("<svg") == 2  # for a wide and for a narrow screen
     text = plain(html.split("<details")[1])
     assert "mine 281 279 – 283 2,800 93% 99%" in text.replace("280 ", "281 ")
     assert "CuPy (vendor)" in text

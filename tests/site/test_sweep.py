@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import pytest
 
+from cudatut.site import locale
 from cudatut.site.render import MIME, results_html
-from cudatut.site.svg import text_width
-from cudatut.site.sweep import series_svg
+from cudatut.site.svg import NARROW, text_width
+from cudatut.site.sweep import divided, series_svg
 
 SIZES = [1 << e for e in range(10, 26, 3)]
 SERIES = {
@@ -198,7 +199,7 @@ def test_x_labels_do_not_touch():
 def test_figure_with_the_numbers_folded_away():
     output = {"output_type": "display_data", "metadata": {}, "data": {MIME: SERIES}}
     html = results_html([output], "en")
-    assert html.count("<svg") == 1 and "<details" in html and "<script" not in html
+    assert html.count("<svg") == 2 and "<details" in html and "<script" not in html
     table = html[html.index("<table") :]
     assert table.count("<tr>") == 1 + len(SIZES)
     assert "CUB &lt;1&gt;" in table and f"{SIZES[-1]:,}" in table
@@ -317,17 +318,91 @@ def test_a_name_has_a_column_of_170(end, rows):
     assert sum(t.get("class") == "c1" for t in drawn.iter("text")) == rows
 
 
-def test_from_two_to_the_tenth_on_powers_of_two_are_written_as_such():
-    xs = [512, 1000, 1024, 1536, 2048, 1 << 30]
+@pytest.mark.parametrize(
+    ("xs", "shown"),
+    [
+        ([512, 1024, 1 << 30], ["2⁹", "2¹⁰", "2³⁰"]),
+        ([128, 1024, 16384], ["128", "1,024", "16,384"]),  # short enough as numbers
+        ([16384, 32768], ["2¹⁴", "2¹⁵"]),
+        ([512, 1000, 1 << 16], ["512", "1,000", "65,536"]),  # not all of them are powers
+        ([1, 2, 1 << 16], ["1", "2", "65,536"]),
+    ],
+)
+def test_all_of_x_are_written_in_one_notation(xs, shown):
     told = points(parts(SMALL | {"lines": {"a": [[x, 1.0] for x in xs]}, "foreground": ["a"]}))
-    assert [one.split(" ")[3] for one in told] == [
-        "512,",
-        "1,000,",
-        "2¹⁰,",
-        "1,536,",
-        "2¹¹,",
-        "2³⁰,",
-    ]
+    assert [one.split(" = ")[1].rpartition(", ")[0] for one in told] == shown
+
+
+RATES = {
+    "kind": "series",
+    "title": "rate by size",
+    "x": {"name": "n", "unit": ""},
+    "y": {"name": "rate", "unit": "TFLOP/s"},
+    "lines": {
+        "first": [[1, 1.0], [2, 4.0]],
+        "final": [[1, 3.0], [2, 6.0], [4, 9.0]],
+        "cuBLAS": [[1, 2.0], [2, 8.0]],
+    },
+    "foreground": ["first", "final", "cuBLAS"],
+    "limit": 60.0,
+}
+
+
+def test_a_chart_divided_by_a_line_shows_the_ratios():
+    shown = divided(RATES, "cuBLAS")
+    assert shown["lines"] == {"first": [(1, 0.5), (2, 0.5)], "final": [(1, 1.5), (2, 0.75)]}
+    assert shown["foreground"] == ["first", "final"] and shown["limit"] == 1.0
+    svg = parts(shown)
+    words = [t.text for t in svg.iter("text")]
+    assert any("divided by that of cuBLAS" in one for one in words)
+    assert not any("60" in one or "limit" in one for one in words)
+    assert [c.get("class") for c in svg.iter("line") if "limit" in (c.get("class") or "")]
+
+
+def test_a_chart_is_divided_by_a_line_that_there_is():
+    with pytest.raises(ValueError, match=r"no line 'CUB'; it has first, final, cuBLAS"):
+        divided(RATES, "CUB")
+
+
+def test_the_numbers_of_a_divided_chart_stay_as_they_are():
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: RATES}}
+    html = results_html([output], "en", over="cuBLAS")
+    assert "divided by that of cuBLAS" in html.partition("<table")[0]
+    table = html[html.index("<table") :]
+    assert "cuBLAS" in table and "9<" in table and "rate (TFLOP/s)" in table
+    assert "divided" not in results_html([output], "en")  # the option ends with the cell
+
+
+def narrow(result, lang="en"):
+    with locale.using(lang):
+        return ET.fromstring(series_svg(result, lang, NARROW))
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 13])
+@pytest.mark.parametrize(
+    "name", ["rung", "a block per tile, the rest of the tiles split over as many blocks"]
+)
+def test_a_narrow_chart_has_its_names_above_the_lines_and_all_words_inside(count, name):
+    lines = {f"{name} {k}": [[n, 100.0 * k + 5] for n in SIZES] for k in range(count)}
+    svg = narrow(series(lines=lines))
+    width, height = float(svg.get("width")), float(svg.get("height"))
+    assert width <= 340 and not list(svg.iter("title"))
+    highest = min(y for line in polylines(svg) for _, y in line)
+    shapes, colors = _key(svg)
+    assert len(set(shapes)) == len(set(colors)) == min(count, 6)
+    key = [t for t in svg.iter("text") if re.fullmatch(r"c\d", t.get("class") or "")]
+    assert "".join(t.text for t in key).replace(" ", "").count(name[:8].replace(" ", "")) == min(
+        count, 6
+    )
+    assert all(float(t.get("y")) < highest for t in key)
+    taken = sorted((float(t.get("y")), float(t.get("x")), text_width(t.text, 12)) for t in key)
+    assert all(y < b or x + w < u for (y, x, w), (b, u, _) in pairwise(taken))
+    anchors = {"start": 0.0, None: 0.5, "end": 1.0}
+    for t in svg.iter("text"):
+        wide = text_width(t.text, float(t.get("font-size") or 14))
+        left = float(t.get("x")) - wide * anchors[t.get("text-anchor")]
+        assert left >= -0.1 and left + wide <= width + 0.1, t.text
+        assert 0 < float(t.get("y")) <= height
 
 
 def test_the_height_has_some_five_ticks():

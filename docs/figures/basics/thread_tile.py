@@ -1,4 +1,4 @@
-"""Drawings of thread tiles: what a thread reads for its results, and the tiles of the rung."""
+"""Drawings of thread tiles: what a thread reads for its results, the tiles of the rung, and who loads and owns what."""
 
 from cudatut.site.drawing import Grid, Svg, figure, tr
 
@@ -79,5 +79,86 @@ def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
     caption = tr(
         "To scale. Dark: what one thread reads and computes in one pass over the tiles.",
         "按比例绘制。深色：处理一对分块时，一个线程读取和计算的部分。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def owners(
+    bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8, shown: tuple[int, ...] = (0, 1, 63, 64)
+) -> str:
+    """Who loads which word of the tiles, and who owns which results: in each box stands the number of a thread.
+
+    A corner of each tile: rows and columns that a dotted gap leaves out go on in the same way. `shown` threads are dark.
+    """
+    wide, high = 33, 21
+    # The rows of C that one thread owns, and the same rows of A: the first two and the last of each group that is drawn.
+    groups = (0, 1, bm // tm - 1)
+    places = {0: 0, 1: 5.2, bm // tm - 1: 11.4}  # in cells from the top
+    columns = {0: 0, 1: 1, 2: 2, bn - 2: 4, bn - 1: 5}  # of B and of C, with their place
+    left, top = 54, 60
+    s = Svg(640, top + 4 * high + 72 + 15.4 * high + 30)
+    a = Grid(s, left, top + 4 * high + 72, wide, high, gap=2, size=12)
+    b = Grid(s, left + bk * wide + 74, top, wide, high, gap=2, size=12)
+    c = Grid(s, left + bk * wide + 74, a.y, wide, high, gap=2, size=12)
+
+    def of(thread: int, hue: str) -> str:
+        return f"{hue} solid" if thread in shown else hue
+
+    loads = tr("which thread loads it", "由哪个线程读入")
+    for grid, tile, said in (
+        (b, f"b: {bk} × {bn}", loads),
+        (a, f"a: {bm} × {bk}", loads),
+        (c, f"C: {bm} × {bn}", tr("which thread owns it", "归哪个线程")),
+    ):
+        s.text_from(grid.x, grid.y - 44, tile, "bold")
+        s.text_from(grid.x, grid.y - 27, said)
+    for column, place in columns.items():
+        for grid in (b, c):
+            s.text(grid.center(0, place)[0], grid.y - 8, column, "muted", size=12)
+    for column in range(bk):
+        s.text(a.center(0, column)[0], a.y - 8, column, "muted", size=12)
+    for row, place in ((0, 0), (1, 1), (bk - 1, 3)):
+        s.text_to(b.x - 8, b.center(place, 0)[1] + 4, row, "muted", size=12)
+        for column, at in columns.items():
+            t = row * bn + column  # the thread whose t / BN and t % BN these are
+            b.box(place, at, of(t, "c3"), t)
+        s.text(b.center(place, 3)[0], b.center(place, 3)[1] + 4, "…", "muted")
+    s.text(b.center(2, 2.5)[0], b.center(2, 0)[1] + 4, "⋮", "muted")
+    for group in groups:
+        first, place = group * tm, places[group]
+        for row, down in ((first, 0), (first + 1, 1), (first + tm - 1, 3)):
+            at = a.center(place + down, 0)[1] + 4
+            s.text_to(left - 8, at, row, "muted", size=12)
+            s.text_to(c.x - 8, at, row, "muted", size=12)
+            for column in range(bk):
+                t = row * bk + column
+                a.box(place + down, column, of(t, "c1"), t)
+        s.text(a.center(0, (bk - 1) / 2)[0], a.center(place + 2, 0)[1] + 4, "⋮", "muted")
+        for column, at in columns.items():
+            t = group * bn + column  # t / BN * TM is the first of its rows, t % BN its column
+            c.box(place, at, of(t, "c2"), t, down=4)
+        s.text(c.center(0, 3)[0], c.center(place + 1.5, 0)[1] + 4, "…", "muted")
+    for grid, middle in ((a, (bk - 1) / 2), (c, 2.5)):
+        s.text(grid.center(0, middle)[0], grid.center(places[1] + 4.6, 0)[1] + 4, "⋮", "muted")
+    told = [
+        (t, t // bk, t % bk, t // bn, t % bn, t % bn, t // bn * tm, t // bn * tm + tm - 1)
+        for t in shown
+    ]
+    alt = tr(
+        "Which thread loads which word, and which thread owns which results. "
+        + " ".join(
+            f"Thread {t} loads a[{ar}][{ac}] and b[{br}][{bc}] and owns rows {r0} to {r1} of column {x} of the block's part of C."
+            for t, ar, ac, br, bc, x, r0, r1 in told
+        ),
+        "哪个线程读哪个元素，哪些结果归哪个线程。"
+        + "".join(
+            f"线程 {t} 读入 a[{ar}][{ac}] 和 b[{br}][{bc}]，负责 C 的这一块里第 {x} 列的第 {r0} 到 {r1} 行。"
+            for t, ar, ac, br, bc, x, r0, r1 in told
+        ),
+    )
+    listed = ", ".join(str(t) for t in shown)
+    caption = tr(
+        f"The number in a box is the thread's. Dark: threads {listed}. Rows and columns are numbered inside the tiles.",
+        f"方格里的数是线程的编号。深色：线程 {listed.replace(', ', '、')}。行号、列号都从分块的左上角数起。",
     )
     return figure(s, alt=alt, caption=caption)

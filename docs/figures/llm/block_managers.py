@@ -18,7 +18,7 @@ def pool() -> str:
     count, left, top, width, high = len(steps[0]), 66, 30, 12, 11
     s = Svg(left + width * len(steps) + 14, top + high * count + 34)
     s.text_from(left, 18, tr("step →", "步 →"), "muted", 13)
-    lanes = Lanes(s, left, top, width, high, gap=1, rx=0, size=9)
+    lanes = Lanes(s, left, top, width, high, gap=1, rx=0, size=10)
     for block in (0, count - 1):
         lanes.name(block, tr(f"block {block}", f"块 {block}"), size=12)
     for block, owners in enumerate(zip(*steps)):

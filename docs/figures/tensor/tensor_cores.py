@@ -65,9 +65,9 @@ def holders(lane: int = 5) -> str:
             at = divmod(element, 16)
             if holder == lane:
                 mine.setdefault(title, []).append(at)
-                cells.box(*at, "c3 solid", places[element], size=9)
+                cells.box(*at, "c3 solid", places[element], size=10)
             else:
-                cells.box(*at, f"c{1 + holder // 8 % 2}", holder, size=8)
+                cells.box(*at, f"c{1 + holder // 8 % 2}", holder, size=10)
     rows = "; ".join(
         f"{title}: {', '.join(str(at) for at in cells)}" for title, cells in mine.items()
     )

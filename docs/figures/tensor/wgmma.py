@@ -67,7 +67,7 @@ def boxes(columns: int = 128) -> str:
             read = [k == 1 or piece in (0, 1) for piece in places]
             tint = "c1" if number < 8 else "c2"
             kinds = [tint if one else "hollow" for one in read]
-            Grid(s, x, y, 28, 18, size=9).row(0, zip(kinds, places))
+            Grid(s, x, y, 28, 18, size=10).row(0, zip(kinds, places))
         for number, words in enumerate(below):
             s.text_from(x, top + 210 + 20 * number, words, "muted")
     alt = tr(

@@ -31,9 +31,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
 #pragma unroll
     for (int first = 0; first < BK * BN; first += THREADS) {
       const int i = first + t;
-      const int of_b = start + i / BN, column = left + i % BN;
+      const int inner = start + i / BN, column = left + i % BN;
       b[i / BN][i % BN] =
-          of_b < k && column < n ? B[(size_t)of_b * n + column] : 0.0f;
+          inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
     }
     __syncthreads();
 #pragma unroll

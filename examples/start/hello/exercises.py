@@ -18,7 +18,7 @@
 #       2:
 #         title: {en: "The line that never arrives", zh: "始终没有出现的那一行"}
 #         level: easy
-#         minutes: 10
+#         minutes: 5
 #         task:
 #           en: >-
 #             The kernel in this program computes for a while, then prints one number. The program ends before
@@ -29,8 +29,8 @@
 #         fails: "check lines"
 #       3:
 #         title: {en: "Lose no line", zh: "一行也不丢"}
-#         level: medium
-#         minutes: 15
+#         level: easy
+#         minutes: 5
 #         task:
 #           en: >-
 #             This launch starts 65,536 threads, and each prints one line. A kernel writes its lines into a
