@@ -674,7 +674,7 @@ def thrice(x):
     return x.nothing
 
 
-# --- check; nothing below is to be changed ------------------------------------
+# --- check; change nothing below, where the answer stands ---------------------
 
 with ct.exercise("start/add", 2):
     import numpy as np
