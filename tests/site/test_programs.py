@@ -25,6 +25,7 @@ EXTRAS = {
     "": set(),
     "bindings": {"nanobind"},
     "cutlass": {"cutlass", "cuda"},
+    "images": {"PIL", "skimage"},
     "llm": {"gguf", "tokenizers"},
 }
 PROGRAMS = [
