@@ -49,7 +49,7 @@
 #           zh: >-
 #             训练需要图像的梯度：图像的每个字，要对所有用到它的结果求和，各项是结果的梯度乘以权重。
 #             写 `backward`：每个线程负责 `gradient`（布局
-#             [image][channel][height][width]）的一个字。哪个结果用第 r 行第 q 列的权重乘过这个字？也可能没有，这由步幅决定。
+#             [image][channel][height][width]）的一个字。哪个结果用第 r 行第 q 列的权重乘过这个字？也可能没有，这由步长决定。
 #         fails: "never written"
 # ---
 
