@@ -462,6 +462,10 @@ _FATAL = re.compile(
 _REFUSED = re.compile(
     r"cuLaunchKernel failed|cuFuncSet\w+ failed|cuLaunchGrid failed|too many resources|invalid configuration"
 )
+# The last line of a program of its own that could not begin: no PyCUDA, no driver, no GPU.
+_LACKING = re.compile(
+    r"(?:ModuleNotFound|Import)Error: (?:No module named 'pycuda\b|libcuda\.)|cuInit failed"
+)
 # By the names of our errors and of PyCUDA's, so that nothing is imported for it.
 _GUARDS = {
     "machine": {"NoGpuError", "UnsupportedGpuError", "ToolMissing"},
@@ -502,7 +506,11 @@ def explained(error: BaseException) -> Explained:
     elif (pycuda or asserted) and (fatal := _FATAL.search(said)):
         return Explained("access", fatal[0])  # whose line is not where the GPU was asked for it
     elif asserted:  # a program of its own that failed: its last line says why
-        guard, detail = "condition", _line(said.strip().rpartition("\n")[2])
+        last = _line(said.strip().rpartition("\n")[2])
+        if _LACKING.search(last):
+            guard, detail = "machine", _say("doctor", detail=last.partition(": ")[2])
+        else:
+            guard, detail = "condition", last
     elif pycuda and "MemoryError" in names:
         guard = "memory"
     elif pycuda and _REFUSED.search(said):

@@ -50,6 +50,28 @@ def test_the_sums_are_said():
     assert spending.said({}, KNOWN, every=True) == []
 
 
+def test_a_file_that_builds_programs_has_a_budget_of_its_own(monkeypatch):
+    monkeypatch.setattr(spending, "OWN", {"b.py": 8.0})
+    tests = {
+        "a.py::x[start/errors]": 2.0,
+        "b.py::x[start/errors]": 9.0,
+        "b.py::x[llm/softmax]": 6.0,
+        "b.py::y": 3.0,
+    }
+    assert spending.said(tests, KNOWN, every=False) == [
+        "20 processor seconds; 2.0 for each of 1 chapters",
+        "b.py: 7.5 for each of 2 chapters",
+    ]
+    tests["b.py::x[llm/softmax]"] = 8.0
+    assert spending.said(tests, KNOWN, every=False)[1].endswith(
+        "8.5 for each of 2 chapters: more than the 8 s that one more may cost"
+    )
+
+
+def test_files_with_a_budget_of_their_own_are_there():
+    assert all((spending.ROOT / name).is_file() for name in spending.OWN)
+
+
 def test_what_a_test_and_its_children_compute_is_noted():
     noted = spending.Costs(False)
     wrapped = noted.pytest_runtest_makereport(None, None)

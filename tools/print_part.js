@@ -11,6 +11,8 @@ async (options) => {
   const page = location.pathname;
   drop(".headerlink, .md-content__button, .md-code__nav, .md-clipboard, .ct-gpus__choice, .ct-deferred, .ct-deferred__status");
   drop(".ct-certificate, .ct-download, .ct-actions, script, style, input, button, [hidden]");
+  // Where the book is not published, no link to the files of a chapter leads anywhere.
+  if (!base) drop("#code, ul.ct-code");
   drop(narrow ? ".ct-svg.ct-wide" : ".ct-svg.ct-narrow");
   // Another GPU's tables and charts, which are not here, and what says so.
   article.querySelectorAll(".ct-gpus").forEach((group) => {

@@ -156,7 +156,9 @@ def read(page: Any, of: Part, site: Path, file: str, base: str) -> list[Chapter]
 PAPER = """
   @page { size: A4; margin: 18mm 17mm 20mm; }
   body { background: #fff; }
-  .ct-chapter { break-before: page; }
+  .ct-chapter { break-before: page; padding-top: 3mm; }
+  /* Chinese words are taller than Material's lines of headings: at the top of a page Chromium would have them in its outline twice. */
+  .md-typeset :is(h1, h2, h3, h4):lang(zh) { line-height: 1.6; }
   .ct-front { padding-top: 45mm; }
   .ct-front h1 { font-size: 30pt !important; }
   .ct-fold { border-left: 3px solid var(--ct-rule); padding-left: .8em; margin: 1em 0; }

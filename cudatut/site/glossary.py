@@ -143,6 +143,42 @@ def markdown(
     return "\n".join(lines)
 
 
+# The first of the common characters whose pinyin begins with each letter, in the order of GB 2312; no word begins with I, U or V.
+_FIRST = dict(
+    zip("ABCDEFGHJKLMNOPQRSTWXYZ", "啊芭擦搭蛾发噶哈击喀垃妈拿哦啪期然撒塌挖昔压匝", strict=True)
+)
+
+
+def letters(terms: Iterable[Term], lang: str) -> list[tuple[str, str]]:
+    """The letters with which terms begin, in the order of the page, each with the id of its first term; "A-Z" for the Latin words
+    on the Chinese page. A list of all terms beside the page would be as heavy as the page.
+    """
+    found: dict[str, str] = {}
+    for term in sorted(terms, key=_by_pinyin) if lang == "zh" else terms:
+        found.setdefault(_letter(term, lang), term["id"])
+    return list(found.items())
+
+
+def _letter(term: Term, lang: str) -> str:
+    if lang != "zh":
+        return term["id"][0].upper()
+    word = _by_pinyin(term)
+    if word[:1] < b"\xb0":
+        return "A–Z"
+    return max(
+        (one for one, first in _FIRST.items() if first.encode("gb18030") <= word[:2]), default="A"
+    )
+
+
+def toc(terms: Iterable[Term], lang: str, title: str) -> list[dict[str, Any]]:
+    """The table of contents of the glossary's page, its letters, as Markdown's toc extension has it."""
+    entries = [
+        {"level": 2, "id": first, "name": letter, "children": []}
+        for letter, first in letters(terms, lang)
+    ]
+    return [{"level": 1, "id": "top", "name": title, "children": entries}]
+
+
 def _by_pinyin(term: Term) -> bytes:
     """Latin letters first, then by pinyin, in whose order GB 2312 has the common characters."""
     return term["zh"].lower().encode("gb18030")

@@ -8,8 +8,14 @@ import pytest
 
 from cudatut import alone, paths
 from cudatut.errors import CudatutError
+from cudatut.site import contents
 
 PARTS = "basics", "reduction", "gemm", "memory", "primitives", "images"
+# Chapters of these parts that have no such program, and why.
+WITHOUT = {
+    "images/cutlass_conv": "its kernel is CUTLASS's: a folder of headers, which one file and one line of nvcc do not bring",
+    "primitives/scoreboard": "it has no kernel of its own, and times those of the chapters before it, which have their programs",
+}
 
 
 @pytest.fixture
@@ -88,16 +94,22 @@ def test_a_file_that_is_not_there_is_named(book):
 # --- the book's own -----------------------------------------------------------------------------------------------------
 
 
-def with_a_kernel():
-    """Chapters of these parts whose English page shows a kernel of the book."""
-    docs = paths.repo_root() / "docs" / "en"
-    shown = re.compile(r'^ *```cuda\n *--8<-- "(?!.*solutions)', re.MULTILINE)
-    return {
-        path.relative_to(docs).with_suffix("").as_posix()
-        for part in PARTS
-        for path in docs.glob(f"{part}/*.md")
-        if shown.search(path.read_text(encoding="utf-8"))
+def test_every_chapter_of_these_parts_has_a_program_or_a_reason():
+    written = {
+        one.name for one in contents.chapters(contents.load()) if one.written and one.part in PARTS
     }
+    there = set(alone.chapters())
+    assert there <= written
+    assert written - there == set(WITHOUT)
+
+
+def test_a_chapter_without_a_program_says_so_truly():
+    """CUTLASS is what the one includes; the other has no file of kernels."""
+    examples = paths.examples_dir()
+    assert "#include <cutlass/" in (examples / "images/cutlass_conv/conv.cu").read_text(
+        encoding="utf-8"
+    )
+    assert not list((examples / "primitives/scoreboard").glob("*.cu*"))
 
 
 @pytest.mark.parametrize("chapter", alone.chapters())

@@ -509,6 +509,28 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
         (subprocess.TimeoutExpired("python", 60), "time", "60 seconds"),
         (AssertionError("Traceback ...\n  x\nValueError: seven"), "condition", "ValueError: seven"),
         (
+            AssertionError("Traceback ...\nModuleNotFoundError: No module named 'pycuda'"),
+            "machine",
+            "No module named 'pycuda'; `python -m cudatut doctor`",
+        ),
+        (
+            AssertionError("Traceback ...\nImportError: libcuda.so.1: cannot open"),
+            "machine",
+            "libcuda.so.1: cannot open; ",
+        ),
+        (
+            AssertionError(
+                "...\npycuda._driver.RuntimeError: cuInit failed: no CUDA-capable device is detected"
+            ),
+            "machine",
+            "cuInit failed",
+        ),
+        (
+            AssertionError("Traceback ...\nModuleNotFoundError: No module named 'mine'"),
+            "condition",
+            "'mine'",
+        ),
+        (
             AssertionError("...\npycuda.driver.CompileError: x\nkernel.cu(2): error: y"),
             "compile",
             "kernel.cu(2): error: y",
@@ -652,7 +674,7 @@ def thrice(x):
     return x.nothing
 
 
-# --- check; nothing below is to be changed ------------------------------------
+# --- check; change nothing below, where the answer stands ---------------------
 
 with ct.exercise("start/add", 2):
     import numpy as np

@@ -145,6 +145,36 @@ def test_the_page_line_by_line():
     assert "\n`warpSize`\n\n首次讲解" in chinese
 
 
+def test_the_letters_lead_to_the_first_term_of_each():
+    both = {"id": "z", "en": "cuBLAS", "zh": "cuBLAS", "means": {"en": "A library.", "zh": "库。"}}
+    terms = [FMA, STREAM, THREAD, WARP, both]
+    assert glossary.letters(terms, "en") == [
+        ("F", "fma"),
+        ("S", "stream"),
+        ("T", "thread"),
+        ("W", "warp"),
+        ("Z", "z"),
+    ]
+    # 线程 and 线程束, 流, 融合乘加 by pinyin: xian, liu, rong
+    assert glossary.letters(terms, "zh") == [
+        ("A–Z", "z"),
+        ("L", "stream"),
+        ("R", "fma"),
+        ("X", "thread"),
+    ]
+    (top,) = glossary.toc(terms, "zh", "术语表")
+    assert top["id"] == "top" and [one["name"] for one in top["children"]] == ["A–Z", *"LRX"]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_books_letters_are_in_order(lang):
+    names = [
+        letter for letter, _ in glossary.letters(glossary.load(ROOT / "docs/glossary.yml"), lang)
+    ]
+    ours = names[1:] if lang == "zh" else names
+    assert ours == sorted(ours) and len(ours) > 15 and all(len(one) == 1 for one in ours)
+
+
 def test_the_page_of_the_book_that_is_built(tmp_path):
     """Its own glossary, in its language."""
     (tmp_path / "glossary.yml").write_text(yaml.safe_dump([THREAD, WARP]), "utf-8")

@@ -320,6 +320,8 @@ def test_a_failed_build_leaves_the_old_site(project, monkeypatch):
 def test_slimming_changes_nothing_seen():
     code = '<span class="n">x</span><span class="w"> </span><span class="o">=</span><span class="mi">1</span>'
     assert slimming.tokens(code) == 'x =<span class="mi">1</span>'
+    skipped = '<span class="p">)</span>  <span class="c1"># fmt: skip</span>\n<span class="c1"># fmt: off</span>'
+    assert slimming.tokens(skipped) == ')\n<span class="c1"># fmt: off</span>'
     page = "<head>\n\n    <a>\n      b</a>\n  </head>\n<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>\n\n    <p>e"
     done = slimming.frame(page)
     assert "<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>" in done

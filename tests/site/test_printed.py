@@ -155,6 +155,12 @@ def test_a_pdf_has_pictures_an_outline_and_links_inside(made, lang):
     assert sum(len(page.images) for page in reader.pages) >= 1
     titles = " ".join(one.title for one in flat(reader.outline))
     assert all(name in titles for name in CHAPTERS)
+    # What leaves its line at the top of a page is there twice.
+    assert all(
+        2 * half != one.title
+        for one in flat(reader.outline)
+        for half in [one.title[: len(one.title) // 2]]
+    )
     assert "cudatut" in reader.metadata.title
     width, height = (float(x) for x in reader.pages[0].mediabox[2:])
     assert (round(width), round(height)) in ((595, 842), (596, 842), (595, 841))
@@ -253,5 +259,9 @@ def test_the_first_part_has_no_solution_in_it(tool, browser, built_site, tmp_pat
                 assert sum(len(list(one.iter(f"{SVG}svg"))) for one in documents(epub).values()) > 5
         page = (built_site / under / "start/errors/index.html").read_text(encoding="utf-8")
         assert page.count('<details class="success"') > 2
-        # Files of solutions are named above their code.
+        # Files of solutions are named above their code, and no word stands for a link that is not there.
         assert "solutions.py\n" not in text
+        assert {"en": "Download the notebook", "zh": "下载 notebook"}[lang] not in text
+        if kind == "pdf":
+            titles = [one.title for one in flat(pypdf.PdfReader(file).outline)]
+            assert [one for one in titles if one[: len(one) // 2] * 2 == one] == []

@@ -1,7 +1,7 @@
 """What a run of the tests costs in processor seconds, which other work on the machine disturbs less than its duration.
 
 Every run ends with a line that says the sum, and what the tests cost that carry a chapter in their name: one more chapter shall add at
-most CHAPTER seconds. `--costs` adds the files, the chapters and the tests that cost most; the first test
+most CHAPTER seconds. Files that do something larger for each chapter have a budget of their own in OWN, and a line of their own. `--costs` adds the files, the chapters and the tests that cost most; the first test
 of a process has what collecting all of them costs.
 """
 
@@ -16,6 +16,8 @@ import pytest
 import yaml
 
 CHAPTER = 3.0  # seconds
+# Seconds for each chapter in files where a chapter is a whole program that nvcc compiles and links, kernels and host code.
+OWN = {"tests/cudatut/test_alone.py": 10.0, "tests/gpu/test_cpp.py": 10.0}
 MOST = 12  # files and chapters that --costs shows, and five times as many tests
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,19 +78,25 @@ def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
     """The lines at the end of a run. tests: seconds by the names of the tests."""
     files: dict[str, float] = defaultdict(float)
     of_chapters: dict[str, float] = defaultdict(float)
+    apart: dict[str, dict[str, float]] = {name: defaultdict(float) for name in OWN}
     for name, seconds in tests.items():
-        files[name.partition("::")[0]] += seconds
+        file = name.partition("::")[0]
+        files[file] += seconds
         if chapter := chapter_of(name, known):
-            of_chapters[chapter] += seconds
+            apart.get(file, of_chapters)[chapter] += seconds
     if not tests:
         return []
-    mean = sum(of_chapters.values()) / max(1, len(of_chapters))
-    over = "" if mean <= CHAPTER else f": more than the {CHAPTER:g} s that one more may cost"
-    lines = [
-        f"{sum(tests.values()):.0f} processor seconds; {mean:.1f} for each of {len(of_chapters)} chapters{over}"
-    ]
+    lines = [f"{sum(tests.values()):.0f} processor seconds; {_each(of_chapters, CHAPTER)}"]
+    lines += [f"{name}: {_each(apart[name], most)}" for name, most in OWN.items() if apart[name]]
     if every:
         for counted, most in ((files, MOST), (of_chapters, MOST), (tests, 5 * MOST)):
             costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:most]
             lines += [f"{seconds:8.1f} s  {name}" for name, seconds in costly]
     return lines
+
+
+def _each(of_chapters: dict[str, float], most: float) -> str:
+    """What a chapter costs on average, and whether that is more than it may."""
+    mean = sum(of_chapters.values()) / max(1, len(of_chapters))
+    over = "" if mean <= most else f": more than the {most:g} s that one more may cost"
+    return f"{mean:.1f} for each of {len(of_chapters)} chapters{over}"

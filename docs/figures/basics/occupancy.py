@@ -42,8 +42,8 @@ def uses(threads: int, registers: int, shared: int, title: str = "") -> str:
         ("registers", tr("registers", "寄存器"), warps * per_warp, ""),
         ("shared memory", tr("shared memory", "共享内存"), per_block, " B"),
     )
-    left, width, row = 116, 400, 46
-    s = Svg(left + width + 190, row * len(bars) + 12)
+    left, width, row = 106, 215, 46  # so narrow that a phone shows the numbers
+    s = Svg(left + width + 138, row * len(bars) + 12)
     for line, (key, name, part, unit) in enumerate(bars):
         y, whole = 6 + row * line, sm[key]
         s.text_to(left - 10, y + 22, name).rect(left, y, width, 32, "hollow dash muted", rx=0)

@@ -51,16 +51,19 @@ def toolchain(capability: str = "9.0") -> str:
 
 def launch() -> str:
     """Draw the host that launches a kernel, goes on, and waits; the kernel runs meanwhile. Not to scale."""
-    s = Svg(720, 176)
-    lanes = Lanes(s, 96, 32, 1, 76, gap=(0, 40), rx=4)
-    lanes.axis(0, tr("host\n(CPU)", "主机\n（CPU）"), 708)
-    lanes.axis(1, tr("device\n(GPU)", "设备\n（GPU）"), 708)
+    # So narrow that a phone shows where the host waits.
+    s = Svg(500, 176)
+    lanes = Lanes(s, 76, 32, 1, 76, gap=(0, 40), rx=4)
+    lanes.axis(0, tr("host\n(CPU)", "主机\n（CPU）"), 494)
+    lanes.axis(1, tr("device\n(GPU)", "设备\n（GPU）"), 494)
+    launched, waits, ends, goes_on, last = 68, 172, 282, 304, 408
     after = tr("next lines", "后面的代码")
-    lanes.bar(0, 0, 84, "c1", tr("launch", "启动")).bar(0, 84, 284, "c0", after)
-    lanes.bar(0, 284, 448, "c4", tr("wait", "等待")).bar(0, 448, 598, "c0", after)
-    lanes.bar(1, 104, 424, "c3", tr("the kernel runs", "kernel 运行"))
-    s.arrow(156, 68, 200, 106, "accent").arrow(520, 108, 544, 70, "accent")
-    s.text(462, 20, "synchronize", "mono", size=13)
+    lanes.bar(0, 0, launched, "c1", tr("launch", "启动")).bar(0, launched, waits, "c0", after)
+    lanes.bar(0, waits, goes_on, "c4", tr("wait", "等待")).bar(0, goes_on, last, "c0", after)
+    lanes.bar(1, launched + 16, ends, "c3", tr("the kernel runs", "kernel 运行"))
+    s.arrow(lanes.when(launched - 20), 68, lanes.when(launched + 18), 106, "accent")
+    s.arrow(lanes.when(ends), 108, lanes.when(goes_on), 70, "accent")
+    s.text(lanes.when((waits + goes_on) / 2), 20, "synchronize", "mono")
     return figure(
         s,
         alt=tr(

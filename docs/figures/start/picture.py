@@ -5,11 +5,11 @@ from cudatut.site.drawing import Grid, Svg, figure, hue, legend, tr
 
 def pixels(width: int = 6, height: int = 4, threads: int = 8, chosen: int = 8) -> str:
     """A picture of width x height pixels; each cell shows its index, its color the block; one of them is worked out."""
-    cell, high, left, top = 62, 40, 76, 58
+    cell, high, left, top = 52, 40, 60, 58  # so narrow that a phone shows all of it
     n = width * height
     row, column = divmod(chosen, width)
     blocks = -(-n // threads)
-    s = Svg(left + width * cell + 236, top + height * high + 52)
+    s = Svg(left + width * cell + 20, top + height * high + 112)
     s.text(left + width * cell / 2, 18, tr("x, the column", "列 x"), "bold")
     s.text_from(12, top - 10, tr("y, row", "行 y"), "bold")
     cells = Grid(s, left, top, cell, high, gap=5, rx=4).heads(range(width))
@@ -18,17 +18,17 @@ def pixels(width: int = 6, height: int = 4, threads: int = 8, chosen: int = 8) -
         cells.row(y, [(hue(i // threads), i) for i in range(y * width, (y + 1) * width)])
     x, y = cells.center(row, column)
     s.rect(x - cell / 2, y - high / 2, cell, high, "accent hollow")
-    beside = left + width * cell + 22
+    below = top + height * high
+    entries = [(hue(b), tr(f"block {b}", f"{b} 号线程块")) for b in range(blocks)]
+    legend(s, left, below + 16, entries, step=108, wide=20, high=20)
     s.text_from(
-        beside,
-        top + 22,
+        left,
+        below + 72,
         tr(f"i = {chosen}, width = {width}", f"i = {chosen}，width = {width}"),
         "bold",
     )
-    s.text_from(beside, top + 54, f"x = {chosen} % {width} = {column}", "mono")
-    s.text_from(beside, top + 82, f"y = {chosen} / {width} = {row}", "mono")
-    entries = [(hue(b), tr(f"block {b}", f"{b} 号线程块")) for b in range(blocks)]
-    legend(s, left, top + height * high + 16, entries, step=130, wide=20, high=20)
+    s.text_from(left, below + 98, f"x = {chosen} % {width} = {column}", "mono")
+    s.text_from(left + 170, below + 98, f"y = {chosen} / {width} = {row}", "mono")
     alt = tr(
         f"A picture of {width} columns and {height} rows. The numbers 0 to {n - 1} run along the rows. {blocks} blocks of "
         f"{threads} threads take them in this order and do not stop at the end of a row. Number {chosen} stands in column "
