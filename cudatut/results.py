@@ -807,6 +807,8 @@ class Claim(Result):
             yield f"the claim '{self.id}' has {len(self.sides)} sides; a condition has two"
         elif self.rule in RULES and self.verdict in VERDICTS and self.verdict != self.settled():
             yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {self.settled()}"
+        if self.sides and self.measured != self.sides[0].value:
+            yield f"the claim '{self.id}': measured is not what its first side has"
         if bool(self.depends) != bool(self.sides):
             yield f"the claim '{self.id}' needs both, a condition and what was measured on its two sides"
         if self.control.missed():
