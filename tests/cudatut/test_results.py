@@ -532,10 +532,12 @@ def test_a_ratio_printed_for_another_gpu_is_not_refuted_by_this_one():
     ("value", "known"),
     [(1, 0), (1.04, (0.97, 1.03)), ([1, 2], [1, 3]), ("columns", "rows"), ("rows", (0, 1))],
 )
-def test_a_control_that_is_missed_gives_no_verdict(value, known, capsys):
-    with pytest.raises(ValueError, match="the control of the claim 'c-1' came out as"):
-        claim(control=(BOTH, value, known))
-    assert capsys.readouterr().out == ""
+def test_a_control_that_is_missed_leaves_it_open(value, known):
+    made = claim(control=(BOTH, value, known))
+    assert made.control.missed() and made.verdict == "open"
+    validate(through_json(made))
+    with pytest.raises(ValueError, match="says confirmed, and by its rule it is open"):
+        validate(through_json(made) | {"verdict": "confirmed"})
 
 
 def test_a_condition_needs_its_two_sides():

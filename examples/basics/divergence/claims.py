@@ -171,6 +171,7 @@ if issued:
         expected="fewer",
         measured=beside(in_tiles, plain),
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "different warps for different sides, the first of the "
@@ -178,6 +179,7 @@ if issued:
                 "zh": "让不同的线程束走不同的分支，五种办法的第一种",
             },
             beside(agreeing, plain),
+            "fewer",
         ),
         depends={
             "en": "how it is used: dividing a warp into tiles saves nothing by "

@@ -74,12 +74,14 @@ ct.claim(
     expected=(1, 32),
     measured=(blocks, 32 * blocks),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the tiled kernel on this GPU; the driver says the same",
             "zh": "这块 GPU 上的分块 kernel；驱动给出的也是这个数",
         },
         (blocks_here, 32 * blocks_here),
+        (2, 64),
     ),
 )
 
@@ -153,6 +155,7 @@ ct.claim(
     expected=(8, 1536),
     measured=seen,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same with so much shared memory per block that 8 and 3 "
@@ -160,6 +163,7 @@ ct.claim(
             "zh": "同样的测量，但每块占用的共享内存多到只放得下 8 个和 3 个线程块",
         },
         fewer,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "the compute capability: these are the limits of 2.x",
@@ -232,12 +236,14 @@ ct.claim(
     measured=8 * round(latency),
     unit="cycles",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "share of one warp among many, which keep its scheduler busy",
             "zh": "线程束很多、调度器一直忙时，每个线程束分摊",
         },
         8 * round(per_instruction),
+        8,
     ),
     depends={
         "en": "whether other warps fill the time in which this one waits",
@@ -267,12 +273,14 @@ ct.claim(
     measured=round(per_instruction),
     unit="cycles",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "a single warp, which waits for each result",
             "zh": "只有一个线程束，每次都等结果",
         },
         round(latency),
+        4,
     ),
     depends={
         "en": "the GPU: right for compute capability 1.x, whose SMs had eight "

@@ -63,12 +63,14 @@ ct.claim(
     expected=stated,
     measured=stated if found in ("shared memory", "registers") else found,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the tiled product, whose tiles are in shared memory",
             "zh": "分块矩阵乘法，它的分块在共享内存里",
         },
         read_from(sass("basics/ladder/tiled.cu", "matmul_tiled")),
+        "constant memory and shared memory",
     ),
     depends={
         "en": "the GPU: a launch puts them into shared memory on compute "

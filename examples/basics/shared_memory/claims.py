@@ -94,12 +94,14 @@ if counted:
         expected=side / 16,
         measured=in_tiles,
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "the naive kernel, which loads 2K words",
                 "zh": "朴素 kernel，要读 2K 个字",
             },
             naive,
+            2048.0,
         ),
     )
 
@@ -146,6 +148,7 @@ ct.claim(
             "zh": "合并访问的 kernel 与自己比",
         },
         columns / again,
+        (0.97, 1.03),
     ),
 )
 
@@ -189,6 +192,7 @@ ct.claim(
     control=(
         {"en": "the tiled kernel against itself", "zh": "分块 kernel 与自己比"},
         tiled_us / again_us,
+        (0.97, 1.03),
     ),
 )
 
@@ -255,6 +259,7 @@ ct.claim(
             "zh": "循环长度已知的动态版本",
         },
         same_loop,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "the length of the loop: where both kernels know it, they take "
@@ -319,12 +324,14 @@ ct.claim(
     expected=0,
     measured=len(wrong),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same kernel and shape, with finite numbers",
             "zh": "同样的 kernel 和形状，元素都有限",
         },
         int(off.any(axis=1).sum()),
+        0,
     ),
     depends={
         "en": "finite numbers: then the extra words are multiplied by zeros",

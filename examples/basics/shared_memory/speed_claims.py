@@ -69,12 +69,14 @@ ct.claim(
     measured=round(shared_ns / 5),
     unit="×",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "an FMA that needs the one before",
             "zh": "每次 FMA 都要等前一次的结果",
         },
         round(register_ns / 5),
+        0,
     ),
 )
 
@@ -135,9 +137,11 @@ ct.claim(
     measured=round(shared_us / registers_us),
     unit="×",
     rule="equal",
+    found="counted",
     control=(
         {"en": "registers against registers", "zh": "寄存器与寄存器比"},
         round(again_us / registers_us),
+        (0.97, 1.03),
     ),
     depends={
         "en": "the GPU: on compute capability 1.x an FMA could take an operand "
@@ -199,12 +203,14 @@ if counted:
         expected=32,
         measured=sum(n == math.gcd(s, 32) for s, n in passes.items()),
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "a wrong rule, n = s: right for the powers of two only",
                 "zh": "错误的规则 n = s：只对 2 的幂成立",
             },
             sum(n == s for s, n in passes.items()),
+            6,
         ),
     )
 
@@ -298,6 +304,7 @@ ct.claim(
             "zh": "加 padding 的 kernel 与自己比",
         },
         again / padded,
+        (0.97, 1.03),
     ),
     depends={
         "en": "what is compared: beside the kernel without conflicts, the "

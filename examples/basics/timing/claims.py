@@ -127,12 +127,14 @@ ct.claim(
     expected=len(products),
     measured=agree(products),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "copies that fit into the L2 cache, of two",
             "zh": "放得进 L2 缓存的复制，共两种",
         },
         agree(list(copies)[:2]),
+        0,
     ),
     depends={
         "en": "how much of its time a kernel waits for data that the launch "
@@ -235,6 +237,7 @@ ct.claim(
     control=(
         {"en": "the events around the kernel alone", "zh": "事件只夹住 kernel"},
         mean_us(kernel_alone) / 1e3 / kernel_ms,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "where the events stand",

@@ -120,6 +120,7 @@ if counted:
                 "zh": "kernel 7 的布局，它能消除冲突",
             },
             loads[7],
+            0.0,
         ),
     )
 
@@ -144,12 +145,14 @@ if counted:
         measured=round(by_four),
         unit="conflicts per store",
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "the first of the four words alone",
                 "zh": "只存四个字里的第一个",
             },
             round(single),
+            3,
         ),
     )
 

@@ -53,6 +53,7 @@ if not ct.tool.running():
         control=(
             {"en": "cuBLAS against itself", "zh": "cuBLAS 与它自己相比"},
             cublas / times["again"].median_us,
+            (0.97, 1.03),
         ),
         depends={
             "en": "the GPU, whether the tiles were tuned for it, and how much "

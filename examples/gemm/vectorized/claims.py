@@ -46,12 +46,14 @@ ct.claim(
     measured=BK * TM * TN / TURNED["FFMA"],
     unit="numbers per instruction",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "words of the step for each LDS.128",
             "zh": "一步里读的字数与 LDS.128 条数之比",
         },
         BK * (TM + TN) / TURNED["LDS.128"],
+        4.0,
     ),
 )
 
@@ -89,6 +91,7 @@ ct.claim(
             "zh": "`block_tile_2d` 与它自己相比",
         },
         before / times["again"].median_us,
+        (0.97, 1.03),
     ),
     depends={
         "en": "the GPU, and what the compiler had joined before",
@@ -142,7 +145,12 @@ ct.claim(
     expected="misaligned",
     measured=rows_of(6),
     rule="equal",
-    control=({"en": "rows of 8 words", "zh": "每行 8 个字"}, rows_of(8)),
+    found="counted",
+    control=(
+        {"en": "rows of 8 words", "zh": "每行 8 个字"},
+        rows_of(8),
+        "right",
+    ),
 )
 
 # %% claim-turned
@@ -172,12 +180,14 @@ ct.claim(
     measured=wide_of_a(ct.read_rung("gemm/vectorized/vectorized_unturned.cu")),
     unit="LDS.128 of A per step",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "not transposed, one depth at a time (`block_tile_2d`)",
             "zh": "不转置，每次一个深度（`block_tile_2d`）",
         },
         wide_of_a(BEFORE),
+        0,
     ),
     depends={
         "en": "as long as a thread takes one depth at a time; by four depths "

@@ -74,6 +74,7 @@ ct.claim(
     control=(
         {"en": "before against itself", "zh": "之前的与它自己相比"},
         before / times["again"].median_us,
+        (0.97, 1.03),
     ),
     depends={
         "en": "the GPU, and the bank conflicts of the kernel before",
@@ -136,6 +137,7 @@ ct.claim(
             "zh": "线程数和每线程结果数都不变的一步",
         },
         warps["warp_tile"] / warps["conflict_free"],
+        1.0,
     ),
     depends={
         "en": "whether the step also gives a block more threads, with fewer "
@@ -189,8 +191,10 @@ ct.claim(
     measured=table["t % 32"]["results of the tile, computed"],
     unit="results",
     rule="equal",
+    found="counted",
     control=(
         {"en": "threadIdx.x / warpSize", "zh": "threadIdx.x / warpSize"},
         table["t / 32"]["results of the tile, computed"],
+        ("TODO", "what it has to be"),
     ),
 )

@@ -91,6 +91,7 @@ if counted:
                 "zh": "所有线程一起复制时",
             },
             together,
+            4.0,
         ),
         depends={
             "en": "the shape of a block: where 32 lanes have the same filter they "
@@ -116,6 +117,7 @@ ct.claim(
     control=(
         {"en": "each for itself beside itself", "zh": "各自复制与自己相比"},
         times["each for itself"].median_us / times["each, again"].median_us,
+        (0.97, 1.03),
     ),
 )
 
@@ -168,9 +170,11 @@ ct.claim(
     expected=[1, places],
     measured=of_first_block((16, 16, 1)),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with blocks of 64 × 1", "zh": "线程块为 64 × 1 时"},
         of_first_block((64, 1, 1)),
+        (1, 64),
     ),
 )
 
@@ -209,12 +213,14 @@ ct.claim(
     expected=y.size,
     measured=int((found == turned).sum()),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the sum of f(t + τ) g(τ), a cross-correlation",
             "zh": "f(t + τ) g(τ) 之和，即互相关",
         },
         int((found == reference(shape, x, w)).sum()),
+        640,
     ),
 )
 
@@ -251,7 +257,12 @@ ct.claim(
     expected=3,
     measured=planes_of(three),
     rule="equal",
-    control=({"en": "with three groups", "zh": "分三组时"}, planes_of(apart)),
+    found="counted",
+    control=(
+        {"en": "with three groups", "zh": "分三组时"},
+        planes_of(apart),
+        3,
+    ),
     depends={
         "en": "whether results are added up: a filter has a slice for each "
         "channel and one sum, as in its code; depthwise they stay apart",

@@ -74,12 +74,14 @@ ct.claim(
     expected=0,
     measured=works("g++", include, "-c", "main.cpp", "-o", "a.o"),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "nvcc, of the same as .cu",
             "zh": "同样内容的 .cu 文件，用 nvcc",
         },
         works(nvcc, "-c", "main.cu", "-o", "b.o"),
+        1,
     ),
     depends={
         "en": "nvcc reads it in .cu files; a .cpp file it hands to g++.",
@@ -128,9 +130,11 @@ ct.claim(
     expected=grid[0] * grid[1],
     measured=as_printed,
     rule="equal",
+    found="counted",
     control=(
         {"en": "given as (grid, block)", "zh": "按 (grid, block) 传"},
         in_order,
+        16,
     ),
 )
 
@@ -168,9 +172,11 @@ ct.claim(
     expected=1,
     measured=int(machine_code("-O3", "-g", "-O0") != usual),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with -g -G", "zh": "用 -g -G"},
         int(machine_code("-g", "-G") != usual),
+        1,
     ),
 )
 
@@ -192,9 +198,11 @@ ct.claim(
     expected=1,
     measured=works(nvcc, "-Wall", "-c", "main.cu", "-o", "c.o"),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with -Xcompiler -Wall", "zh": "用 -Xcompiler -Wall"},
         works(nvcc, "-Xcompiler", "-Wall", "-c", "main.cu", "-o", "d.o"),
+        1,
     ),
 )
 
@@ -224,9 +232,11 @@ ct.claim(
     expected=3,
     measured=threads_of("-Xcompiler", "-fopenmp"),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without the flag", "zh": "不加这个参数"},
         threads_of(),
+        1,
     ),
 )
 
@@ -255,12 +265,14 @@ ct.claim(
     expected=threads,
     measured=right,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "with gridDim in the place of blockDim",
             "zh": "把 blockDim 换成 gridDim",
         },
         other,
+        32,
     ),
     depends={
         "en": "An OpenCL launch may have an offset, which get_global_id adds; "

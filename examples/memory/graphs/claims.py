@@ -102,6 +102,7 @@ ct.claim(
     control=(
         {"en": "the graph beside itself", "zh": "CUDA graph 与自己相比"},
         each["again"] / each["graph"],
+        (0.97, 1.03),
     ),
     unit="×",
     depends={
@@ -162,6 +163,7 @@ ct.claim(
     control=(
         {"en": "the launches beside themselves", "zh": "逐个启动与自己相比"},
         host["launches again"] / host["launches"],
+        (0.97, 1.03),
     ),
     unit="×",
 )
@@ -229,11 +231,13 @@ ct.claim(
     expected=0,
     measured=changed_before,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the launch made afterwards, of 32",
             "zh": "之后的那次启动，共 32 个",
         },
         changed_after,
+        32,
     ),
 )

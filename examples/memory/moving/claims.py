@@ -87,6 +87,7 @@ ct.claim(
     control=(
         {"en": "the same in shared memory", "zh": "同样，在共享内存里"},
         load["shared", 1] / load["shared", 0],
+        1.0,
     ),
     depends={
         "en": "whether all lanes read the same word: then one reading serves "

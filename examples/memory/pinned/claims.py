@@ -95,9 +95,11 @@ ct.claim(
     expected=0,
     measured=late["pageable", "64 MiB"][1],
     rule="equal",
+    found="counted",
     control=(
         {"en": "the same from pinned memory", "zh": "换成锁页内存"},
         late["pinned", "64 MiB"][1],
+        ("TODO", "what it has to be"),
     ),
 )
 
@@ -148,9 +150,11 @@ ct.claim(
     expected=0,
     measured=right["pageable"],
     rule="equal",
+    found="counted",
     control=(
         {"en": "the same from pinned memory", "zh": "换成锁页内存"},
         right["pinned"],
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "whether the device attribute PAGEABLE_MEMORY_ACCESS is 1",
@@ -217,6 +221,7 @@ ct.claim(
     control=(
         {"en": "cudaMemcpy from pinned memory", "zh": "cudaMemcpy，锁页内存"},
         share["sync, pinned"],
+        ("TODO", "what it has to be"),
     ),
 )
 
@@ -249,6 +254,7 @@ ct.claim(
     control=(
         {"en": "64 MiB instead", "zh": "换成 64 MiB"},
         waits["64 MiB"],
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "how large the array is",
@@ -328,6 +334,7 @@ ct.claim(
             "zh": "先复制，再启动 kernel",
         },
         beside["pageable, copy first"],
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "which of the two calls comes first: the copy from pageable "

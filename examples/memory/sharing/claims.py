@@ -84,9 +84,11 @@ ct.claim(
     expected=2,
     measured=two_streams,
     rule="equal",
+    found="counted",
     control=(
         {"en": "both threads with one stream", "zh": "两个线程共用一个流"},
         one_stream,
+        1,
     ),
     depends={
         "en": "whether the threads use different streams",
@@ -148,6 +150,7 @@ ct.claim(
             "zh": "两个都占满所有 SM 的线程",
         },
         gain("all"),
+        ("TODO", "what it has to be"),
     ),
 )
 
@@ -187,6 +190,7 @@ ct.claim(
     control=(
         {"en": "without MPS, measured twice", "zh": "都不用 MPS，测两次"},
         turns / took["processes again"],
+        (0.97, 1.03),
     ),
     depends={
         "en": "whether the machine allows MPS; this one does not",

@@ -182,6 +182,7 @@ ct.claim(
     control=(
         {"en": "one stream beside itself", "zh": "单流与自己相比"},
         controls[small],
+        (0.97, 1.03),
     ),
     depends={
         "en": "how long the copies take beside the kernel",
@@ -210,6 +211,7 @@ ct.claim(
     control=(
         {"en": "one stream beside itself", "zh": "单流与自己相比"},
         controls[full],
+        (0.97, 1.03),
     ),
     depends={
         "en": "the link's rate, the kernel's time and the memory of the host",
@@ -290,12 +292,14 @@ ct.claim(
     expected=(1, 1),
     measured=(opposite, same),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "two in opposite directions, in one stream",
             "zh": "方向相反的两个放在一个流里",
         },
         one_stream,
+        1,
     ),
     depends={
         "en": "whether both go in the same direction",
@@ -366,9 +370,11 @@ ct.claim(
     expected=(1, 1),
     measured=(blocking, non_blocking),
     rule="equal",
+    found="counted",
     control=(
         {"en": "the blocking stream", "zh": "阻塞流"},
         blocking,
+        1,
     ),
     depends={
         "en": "whether the stream was made as a non-blocking one",

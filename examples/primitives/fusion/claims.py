@@ -65,7 +65,7 @@ ct.claim(
     expected=0.001,
     measured=comment,
     rule="below",
-    control=(CONTROL, code),
+    control=(CONTROL, code, ("TODO", "what it has to be")),
 )
 
 # %% code
@@ -86,6 +86,7 @@ ct.claim(
     control=(
         {"en": "with the comment's constant", "zh": "用注释里的常数"},
         comment,
+        ("TODO", "what it has to be"),
     ),
 )
 
@@ -118,12 +119,14 @@ ct.claim(
     expected=1_000,
     measured=written(1_000),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "1,024 elements, a multiple of the block",
             "zh": "1,024 个元素，是线程块大小的整数倍",
         },
         written(1_024),
+        1024,
     ),
     depends={
         "en": "whether the length is a multiple of the block's threads; else it "

@@ -67,9 +67,11 @@ ct.claim(
     expected=(0, 0),
     measured=(error(0), error(delay)),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with a second array", "zh": "另用一个数组"},
         (error(0, in_place=False), error(delay, in_place=False)),
+        (0, 0),
     ),
     depends={
         "en": "the order of the blocks, which CUDA does not promise",

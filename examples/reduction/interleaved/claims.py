@@ -106,6 +106,7 @@ ct.claim(
             "zh": "只有一个线程束的 32 个线程",
         },
         cycles(TOGETHER, 32) / one,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "whether they are in one warp: its lanes divide together; "
@@ -148,6 +149,7 @@ ct.claim(
     control=(
         {"en": "the modulo against itself", "zh": "取模与它自己相比"},
         times["naive"] / times["naive again"],
+        (0.97, 1.03),
     ),
 )
 
@@ -225,6 +227,7 @@ ct.claim(
             "zh": "在 if 的主体里再加 64 次乘法",
         },
         long["mask"].median_us / long["sequential"].median_us,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "the body of the if: a short one has no branch",
@@ -280,8 +283,10 @@ ct.claim(
     expected=(0, 0, 0, 1),
     measured=divergent(strided=1),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with the modulo: all 8", "zh": "用取模：8 个全部发散"},
         divergent(strided=0),
+        (8, 8, 8, 8),
     ),
 )

@@ -74,12 +74,14 @@ ct.claim(
     expected=(0, 0),
     measured=(refused(), refused(parts=2)),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "two wrong products, the last term left out",
             "zh": "两个错误的乘积，都漏了最后一项",
         },
         (refused(last=width - 1), refused(last=width - 1, parts=2)),
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "the size of the sums, and the order of the additions",

@@ -68,6 +68,7 @@ ct.claim(
     control=(
         {"en": "shared memory against itself", "zh": "共享内存与它自己相比"},
         shared / cycles("SHARED"),
+        (0.97, 1.03),
     ),
 )
 
@@ -101,6 +102,7 @@ ct.claim(
     control=(
         {"en": "shared memory against itself", "zh": "共享内存与它自己相比"},
         before / bench["again"].median_us,
+        (0.97, 1.03),
     ),
     depends={
         "en": "the GPU (we have no Kepler), and whether the kernel "

@@ -51,6 +51,7 @@ ct.claim(
             "zh": "单独处理最后一个线程束的 kernel，与它自己相比",
         },
         before / bench["again"].median_us,
+        (0.97, 1.03),
     ),
     depends={
         "en": "how much a GPU waits for instructions",
@@ -133,6 +134,7 @@ kernel(ones, out, grid=1, block=256)
 """),
     ),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same tree with __syncwarp() between the steps",
@@ -146,6 +148,7 @@ kernel = ct.Kernel("reduction/ladder/unrolled.cu", "reduce_unrolled",
 kernel(ones, out, 512, grid=1, block=256)
 """),
         ),
+        (0, 0, 0),
     ),
     depends={
         "en": "lock-step, which nothing promises since Volta",
@@ -169,5 +172,5 @@ ct.claim(
     expected=0,
     measured=volatile(NO_VOLATILE=1),
     rule="above",
-    control=({"en": "with volatile", "zh": "加上 volatile"}, volatile()),
+    control=({"en": "with volatile", "zh": "加上 volatile"}, volatile(), 0),
 )

@@ -95,6 +95,7 @@ ct.claim(
             "zh": "没有这两个调用",
         },
         100 - shares["as in the tutorial"],
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "which call is the first of the process, and which is the first "
@@ -130,6 +131,7 @@ ct.claim(
             "zh": "进程里的第一次启动，教程里就是如此",
         },
         first,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "whether it is the first launch, which also brings the code to "

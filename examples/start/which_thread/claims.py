@@ -69,12 +69,14 @@ ct.claim(
     measured=as_they_come,
     unit="%",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "a kernel in which the warps take turns",
             "zh": "各线程束轮流的 kernel",
         },
         by_turns,
+        100.0,
     ),
 )
 
@@ -103,5 +105,6 @@ ct.claim(
             "zh": "各线程束轮流的 kernel",
         },
         100 - by_turns,
+        0.0,
     ),
 )
