@@ -79,12 +79,7 @@ if counted:
             apart,
             32.0,
         ),
-        depends={
-            "en": "the compute capability: the rule is that of 1.0 and 1.1",
-            "zh": "计算能力：这是 1.0 和 1.1 的规则",
-        }
-        if shuffled == aligned
-        else None,
+        elsewhere=True,
     )
 
 # %% misaligned
@@ -169,11 +164,4 @@ ct.claim(
         fast / again,
         (0.97, 1.03),
     ),
-    depends={
-        "en": "the GPU: here, too, the second kernel is several times as fast, "
-        "but not by the same factor",
-        "zh": "GPU：这里第二个 kernel 也快了好几倍，但倍数不同",
-    }
-    if faster > 2
-    else None,
 )

@@ -150,7 +150,7 @@ ct.claim(
             "zh": "换成小数（原程序没有用）",
         },
         on_fractions,
-        ("TODO", "what it has to be"),
+        (1, 256 * 256),
     ),
 )
 

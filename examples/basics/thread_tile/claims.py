@@ -74,7 +74,7 @@ ct.claim(
     expected=(256, 172, 88),
     measured=tuple(by_hand),
     rule="equal",
-    found="counted",
+    found="computed",
     control=(
         {
             "en": "one result: 7 + 7 words, the old C and the new",

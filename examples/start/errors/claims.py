@@ -64,6 +64,6 @@ ct.claim(
     control=(
         {"en": "196 blocks of 256", "zh": "196 个线程块，每块 256 个"},
         of_256,
-        ("TODO", "what it has to be"),
+        50_000,
     ),
 )
