@@ -59,7 +59,7 @@ ct.claim(
             "zh": "`thread_tile`，每 8 次 FMA 读 9 个字",
         },
         loads_per_fma("thread_tile"),
-        ("TODO", "what it has to be"),
+        9 / 8,
     ),
 )
 

@@ -73,10 +73,6 @@ if able and not ct.tool.running():
             control=(
                 {"en": "fp32 beside itself", "zh": "fp32 与自己相比"},
                 base / times["fp32 again"].median_us,
+                (0.97, 1.03),
             ),
-            depends={
-                "en": "the GPU: how much faster its tensor cores are than its "
-                "FMA units",
-                "zh": "取决于 GPU：它的张量核心比 FMA 单元快多少",
-            },
         )
