@@ -96,7 +96,7 @@ if counted:
                 "zh": "矩阵乘法的 FMA 次数 / 行数 × 列数 × 深度",
             },
             product_fmas / (rows * columns * depth),
-            ("TODO", "what it has to be"),
+            (0.97, 1.03),
         ),
     )
 if not ct.tool.running():

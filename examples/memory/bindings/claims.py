@@ -83,10 +83,6 @@ ct.claim(
         works(nvcc, "-c", "main.cu", "-o", "b.o"),
         1,
     ),
-    depends={
-        "en": "nvcc reads it in .cu files; a .cpp file it hands to g++.",
-        "zh": "nvcc 只在 .cu 文件里识别它；.cpp 文件 nvcc 会直接交给 g++。",
-    },
 )
 
 # %% swapped
@@ -257,9 +253,11 @@ ct.claim(
     place={"en": "the table of indices", "zh": "索引对照表"},
     form="said",
     statement={
-        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. Of "
-        "96 threads in blocks of 32, those that get their own number:",
-        "zh": "OpenCL 的 get_global_id 就是 blockIdx * blockDim + threadIdx。96 个线程，每个"
+        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. (It also "
+        "adds the offset of a launch, if there is one; CUDA has none.) Of 96 "
+        "threads in blocks of 32, those that get their own number:",
+        "zh": "OpenCL 的 get_global_id 就是 blockIdx * blockDim + threadIdx。（OpenCL 启动时若给了偏移量，"
+        "还会加上；CUDA 没有偏移量。）96 个线程，每个"
         "线程块 32 个，得到自己编号的有多少个：",
     },
     expected=threads,
@@ -274,9 +272,4 @@ ct.claim(
         other,
         32,
     ),
-    depends={
-        "en": "An OpenCL launch may have an offset, which get_global_id adds; "
-        "CUDA has none.",
-        "zh": "OpenCL 启动时可以给一个偏移量，get_global_id 会把它加上；CUDA 没有。",
-    },
 )

@@ -105,13 +105,6 @@ ct.claim(
         (0.97, 1.03),
     ),
     unit="×",
-    depends={
-        "en": "the GPU: here, too, the graph is faster, but not by the same "
-        "factor",
-        "zh": "GPU：这里用 CUDA graph 也更快，但倍数不同",
-    }
-    if gain > 1.02
-    else None,
 )
 
 # %% [markdown]

@@ -276,6 +276,7 @@ ct.claim(
     measured=with_number,
     rule="equal",
     found="counted",
+    elsewhere=True,  # up to CUDA 12 the function takes a number
     control=(
         {
             "en": "with a cudaMemLocation and flags",
@@ -284,12 +285,6 @@ ct.claim(
         compiles("gpu, 0"),
         "yes",
     ),
-    depends={
-        "en": "the version: up to CUDA 12 the function takes a number",
-        "zh": "版本：直到 CUDA 12，这个函数接受编号",
-    }
-    if with_number == "no"
-    else None,
 )
 
 # %% [markdown] about-segfault
@@ -353,15 +348,10 @@ ct.claim(
     measured=while_it_runs,
     rule="equal",
     found="counted",
+    elsewhere=True,  # systems without concurrent managed access
     control=(
         {"en": "a read at address 16", "zh": "读地址 16"},
         ended("16"),
         "segmentation fault",  # of address 0, string_at reads nothing
     ),
-    depends={
-        "en": "whether the system has concurrent managed access",
-        "zh": "系统是否支持主机与 GPU 同时访问托管内存",
-    }
-    if while_it_runs == "read"
-    else None,
 )
