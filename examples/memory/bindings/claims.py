@@ -62,7 +62,7 @@ def works(*command):
 # %% triple-claim
 ct.claim(
     id="triple-chevrons",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={"en": "2.2, below the message of g++", "zh": "2.2，g++ 报错的下方"},
     form="said",
     statement={
@@ -110,7 +110,7 @@ as_printed, in_order = launched(block, grid), launched(grid, block)
 # %% swapped-claim
 ct.claim(
     id="grid-and-block-swapped",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={
         "en": "2.2, main.cpp and print_index.cu",
         "zh": "2.2，main.cpp 与 print_index.cu",
@@ -156,7 +156,7 @@ usual = machine_code("-O3")
 # %% debug-claim
 ct.claim(
     id="debug-flags",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={"en": "2.1, the Makefile, DEBUG=1", "zh": "2.1，Makefile，DEBUG=1"},
     form="code",
     statement={
@@ -179,7 +179,7 @@ ct.claim(
 # %% warnings-claim
 ct.claim(
     id="warnings-of-nvcc",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={
         "en": "2.1, the Makefile, SHOW_WARNING=1",
         "zh": "2.1，Makefile，SHOW_WARNING=1",

@@ -71,7 +71,7 @@ two_streams, one_stream = at_once([one, other]), at_once([one, one])
 PLACE = {"en": "Multi-Process Service", "zh": "Multi-Process Service 一节"}
 ct.claim(
     id="hyper-q-threads",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place=PLACE,
     form="said",
     statement={
@@ -133,7 +133,7 @@ def gain(share):
 # %% room-for-both
 ct.claim(
     id="room-for-both",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place=PLACE,
     form="said",
     statement={
@@ -178,7 +178,7 @@ if refused:
 else:
     ct.claim(
         id="mps-as-one-process",
-        source="Learn CUDA Programming notes",
+        source="Learn CUDA Programming, notes",
         place=PLACE,
         form="said",
         statement={

@@ -354,7 +354,7 @@ wait()
 # %% default-stream-waits-for-any
 ct.claim(
     id="default-stream-waits-for-any",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "CUDA Streams", "zh": "CUDA Streams 一节"},
     form="said",
     statement={

@@ -55,7 +55,7 @@ if able and not ct.tool.running():
             continue
         ct.claim(
             id=f"{name.lower()}-in-cublas",
-            source="S. Boehm, SGEMM worklog",
+            source="SGEMM worklog",
             place={
                 "en": "the note on cuBLAS in fp32, RTX A6000",
                 "zh": "关于 FP32 精度下 cuBLAS 的注释，RTX A6000",
