@@ -72,11 +72,9 @@ def wrong(program, plan, lengths, heads, kv_heads, seed, room=None):
     parts = max(1, -(-longest // part)) if part else 1
     sizes = len(lengths), heads, kv_heads, len(numbers) * block, tokens, tables.shape[1]
     arrays = q, *keys, none, *values, none, *slots, [-1], tables, lengths
+    kinds = [getattr(x, "dtype", None) == "uint16" for x in arrays]
     data = b"".join(
-        np.asarray(
-            x, x.dtype if isinstance(x, np.ndarray) and x.dtype == "uint16" else "int32"
-        ).tobytes()  # fmt: skip
-        for x in arrays
+        np.asarray(x, "uint16" if bits else "int32").tobytes() for x, bits in zip(arrays, kinds)
     )
     written, bad = ended(program, (*sizes, room, parts, d**-0.5, seed), data)
     if bad:
@@ -103,6 +101,7 @@ def wrong(program, plan, lengths, heads, kv_heads, seed, room=None):
     return None
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_any_number_of_keys(programs, name):
     plan = PLANS[name]
@@ -127,6 +126,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_noticed(name, tmp_path):
     before, after, of = FAULTS[name]

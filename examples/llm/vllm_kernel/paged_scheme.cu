@@ -3,10 +3,10 @@
 // anew. Each step of the scheme is a template argument, so that it can be left
 // out.
 //
-//   Pack, threads_of_a_key ...  what both sides agree on
-//   store                       keys and values into the cache
-//   paged                       the kernel, for all keys or for a part of them
-//   join                        the second launch: the results of the parts
+//   place_of_key, place_of_value   where an element lies in the cache
+//   store                          keys and values into the cache
+//   paged                          the kernel, for all keys or for a part
+//   join                           the second launch: all parts become one
 //
 // requires: sm_80
 #include <cuda_bf16.h>
@@ -16,9 +16,13 @@ using bf16 = __nv_bfloat16;
 constexpr int THREADS = 128, WARPS = THREADS / 32;
 constexpr int X = 8;  // elements of 16 bytes
 
-// N elements that a thread loads or stores at a time.
+// N elements that a thread loads at a time, if they begin at a multiple of the
+// largest power of two in their size, up to 16 bytes.
+constexpr int align_of(int size) {
+  return (size & -size) < 16 ? size & -size : 16;
+}
 template <class T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
+struct alignas(align_of(sizeof(T) * N)) Pack {
   T at[N];
 };
 // --8<-- [end:sizes]
@@ -295,14 +299,8 @@ __global__ void elements_of_lanes(int* __restrict__ elements) {
 // @instance paged<128,16,true,2,true,0,__nv_bfloat16>
 // @instance paged<128,16,true,2,true,512,float>
 // @instance paged<128,1,true,32,true,0,__nv_bfloat16>
-// @instance paged<128,4,true,8,true,0,__nv_bfloat16>
 // @instance paged<128,8,true,4,true,0,__nv_bfloat16>
-// @instance paged<128,32,true,1,true,0,__nv_bfloat16>
-// @instance paged<64,16,true,2,true,0,__nv_bfloat16>
-// @instance paged<256,16,true,2,true,512,float>
+// @instance paged<96,32,false,1,false,0,__nv_bfloat16>
 // @instance join<128,512>
-// @instance join<64,512>
 // @instance store<128,16,true,true>
-// @instance store<128,16,false,false>
 // @instance elements_of_lanes<128,16>
-// @instance elements_of_lanes<256,8>
