@@ -638,37 +638,102 @@ class Facts(Result):
                 yield f"facts {self.title!r}: two rows {name!r}"
 
 
-VERDICTS = ("confirmed", "refuted", "depends", "open")
+VERDICTS = ("confirmed", "refuted", "same here", "other here", "depends", "open")
 FORMS = ("said", "printed", "code")
-GAIN, LEAD = 0.25, 0.02  # the one rule of tolerance: see `verdict`
+FOUND = ("measured", "counted", "computed", "simulated")
+GAIN, LEAD, SHARE = 0.25, 0.02, 0.9  # the rules of tolerance: see `verdict` and `settled`
+SEEDS = 20  # at least, where chance has a part
+EXACT = 1e-6  # of a count that was divided, such as words per result
 RULES = ("equal", "gain", "above", "below")
 Value = bool | float | Label
 Both = dict[str, str]  # "en" and "zh"
 
 
 def verdict(rule: str, expected: Any, measured: Any) -> str:
-    """What a measurement says of a claim, 'confirmed', 'refuted' or 'open' (too close to call).
+    """What one measurement says of a claim, 'confirmed', 'refuted' or 'open' (too close to call).
 
     'equal': counts and words have to be the same. 'gain': expected and measured are ratios of times; measured - 1 has to lie
-    within 25 % of expected - 1. 'above', 'below': measured has to lie at least 2 % on that side of expected; at least 2 %
-    on the other side refutes it. Raises ValueError where a rule for numbers is given something else.
+    within 25 % of expected - 1, or measured within 2 % of expected. 'above', 'below': measured has to lie at least 2 % on that
+    side of expected (0.02 where that is 0); at least as far on the other side refutes it. Raises ValueError where a rule for
+    numbers is given something else.
     """
     if rule == "equal":
-        return "confirmed" if expected == measured else "refuted"
+        return "confirmed" if same(expected, measured) else "refuted"
     if not all(isinstance(value, (int, float)) for value in (expected, measured)):
         raise ValueError(f"the rule '{rule}' compares numbers, not {short((expected, measured))}")
     if rule == "gain":
-        near = abs(measured - expected) <= GAIN * abs(expected - 1)
-        return "confirmed" if near else "refuted"
+        within = max(GAIN * abs(expected - 1), LEAD * abs(expected))
+        return "confirmed" if abs(measured - expected) <= within else "refuted"
     lead = (measured - expected) * (1 if rule == "above" else -1)
-    if abs(lead) < LEAD * abs(expected) or lead == 0:
+    if abs(lead) < LEAD * (abs(expected) or 1):
         return "open"
     return "confirmed" if lead > 0 else "refuted"
 
 
+def settled(
+    rule: str,
+    expected: Any,
+    measured: Any,
+    *,
+    other: Any = None,
+    seeds: list[float] | None = None,
+    elsewhere: bool = False,
+) -> str:
+    """The verdict on a claim, one of VERDICTS.
+
+    other: what was measured on the other side of a condition; 'depends' is where one side confirms and the other refutes.
+    seeds: what each seed gave, where chance has a part; nine tenths have to agree with `measured`, or it is 'open'.
+    elsewhere: it was said of another GPU, and is not wrong where this one differs: 'same here' or 'other here'.
+    """
+    found = verdict(rule, expected, measured)
+    if other is not None and (second := verdict(rule, expected, other)) != found:
+        return "depends" if "open" not in (found, second) else "open"
+    if seeds and agreeing(rule, expected, measured, seeds) < SHARE * len(seeds):
+        return "open"
+    if elsewhere:
+        return {"confirmed": "same here", "refuted": "other here"}.get(found, found)
+    return found
+
+
+def agreeing(rule: str, expected: Any, measured: Any, seeds: list[float]) -> int:
+    """How many seeds give the verdict that `measured` gives."""
+    return sum(verdict(rule, expected, one) == verdict(rule, expected, measured) for one in seeds)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; numbers within a millionth, since some counts were divided."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if any(isinstance(value, float) for value in (one, other)) and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, other)
+    ):
+        return math.isclose(one, other, rel_tol=EXACT)
+    return one == other
+
+
 @dataclass
 class Control:
-    """What the same measurement gives where the answer is known."""
+    """What the same measurement gives where the answer is known.
+
+    known: that answer, which `value` has to equal. within: the lowest and the highest value that it may have instead.
+    """
+
+    what: Both
+    value: Value | list[Value]
+    known: Value | list[Value] | None = None
+    within: list[float] | None = None
+
+    def missed(self) -> bool:
+        """Whether it came out differently, so that the measurement tells nothing."""
+        if self.within is not None:
+            low, high = self.within
+            return not (isinstance(self.value, (int, float)) and low <= self.value <= high)
+        return self.known is not None and not same(self.known, self.value)
+
+
+@dataclass
+class Side:
+    """One side of the condition that decides a claim, and what was measured on it."""
 
     what: Both
     value: Value | list[Value]
@@ -678,7 +743,9 @@ class Control:
 class Claim(Result):
     """What a source states and where, what comes out if it is right, what was measured, its control, and the verdict.
 
-    form: one of FORMS. rule: one of RULES. depends: the condition under which it holds.
+    form: one of FORMS. rule: one of RULES. found: one of FOUND. depends: the condition under which it holds. sides: the two
+    sides of that condition; `measured` is the value of the first. seeds: what each seed gave; `measured` is their median.
+    elsewhere: said of another GPU.
     """
 
     id: str
@@ -693,29 +760,62 @@ class Claim(Result):
     control: Control
     verdict: str
     depends: Both | None = None
+    found: str = "measured"
+    sides: list[Side] | None = None
+    seeds: list[float] | None = None
+    elsewhere: bool = False
 
     def heading(self, lang: str = "en") -> str:
         return f"claim ({self.source}): {self.statement['en']}"
 
     def table(self, lang: str = "en") -> list[list[str]]:
         bound = {"above": "expected, more than", "below": "expected, less than"}
-        values = {
-            bound.get(self.rule, "expected"): self.expected,
-            "measured": self.measured,
-            f"control: {self.control.what['en']}": self.control.value,
-        }
+        values = {bound.get(self.rule, "expected"): self.expected}
+        if self.sides:
+            values |= {f"{self.found}: {side.what['en']}": side.value for side in self.sides}
+        else:
+            values[self.found] = self.measured
+        values[f"control: {self.control.what['en']}"] = self.control.value
         rows = [[name, format_value(value), self.unit or ""] for name, value in values.items()]
-        condition = f": {self.depends['en']}" if self.depends else ""
+        if self.seeds:
+            rows.append(["seeds with this verdict", f"{self.agreeing()} of {len(self.seeds)}", ""])
+        decides = self.depends and self.verdict == "depends"
+        condition = f": {self.depends['en']}" if decides else ""
         return [["", "value", "unit"], *rows, ["verdict", self.verdict + condition, ""]]
 
+    def agreeing(self) -> int:
+        """How many seeds have the verdict that the median has."""
+        return agreeing(self.rule, self.expected, self.measured, self.seeds or [])
+
+    def settled(self) -> str:
+        """The verdict by its rule; 'open' where the control was missed, since the measurement tells nothing then."""
+        if self.control.missed():
+            return "open"
+        other = self.sides[1].value if self.sides else None
+        return settled(
+            self.rule,
+            self.expected,
+            self.measured,
+            other=other,
+            seeds=self.seeds,
+            elsewhere=self.elsewhere,
+        )
+
     def problems(self) -> Iterator[str]:
-        for what, known in {"verdict": VERDICTS, "form": FORMS, "rule": RULES}.items():
+        of = {"verdict": VERDICTS, "form": FORMS, "rule": RULES, "found": FOUND}
+        for what, known in of.items():
             if (said := getattr(self, what)) not in known:
                 yield f"the claim '{self.id}' has the {what} {short(said)}, none of {', '.join(known)}"
-        found = "depends" if self.depends else verdict(self.rule, self.expected, self.measured)
-        if self.rule in RULES and self.verdict in VERDICTS and self.verdict != found:
-            yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {found}"
-        for both in (self.place, self.statement, self.control.what, self.depends or self.place):
+        if self.sides is not None and len(self.sides) != 2:
+            yield f"the claim '{self.id}' has {len(self.sides)} sides; a condition has two"
+        elif self.rule in RULES and self.verdict in VERDICTS and self.verdict != self.settled():
+            yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {self.settled()}"
+        if self.sides and self.measured != self.sides[0].value:
+            yield f"the claim '{self.id}': measured is not what its first side has"
+        if bool(self.depends) != bool(self.sides):
+            yield f"the claim '{self.id}' needs both, a condition and what was measured on its two sides"
+        texts = [self.place, self.statement, self.control.what, self.depends or self.place]
+        for both in (*texts, *(side.what for side in self.sides or ())):
             if set(both) != {"en", "zh"}:
                 yield f"the claim '{self.id}' needs 'en' and 'zh', and has {sorted(both)}"
 
@@ -1026,20 +1126,29 @@ def claim(
     statement: Both,
     *,
     expected: Any,
-    measured: Any,
     rule: str,
-    control: tuple[Both, Any],
+    control: tuple[Both, Any, Any],
+    measured: Any = None,
+    found: str = "measured",
     unit: str | None = None,
     depends: Both | None = None,
+    sides: tuple[tuple[Both, Any], tuple[Both, Any]] | None = None,
+    seeds: Any = None,
+    elsewhere: bool | None = None,
 ) -> Claim:
     """Settle a claim of a source, and show it; the page 'Claims we ran' lists all that were recorded.
 
     id: unique in the book, a-z, 0-9, -. source: such as 'CUDATutorial 09/02'. place: where in it, in 'en' and 'zh'.
     form: 'said' (a sentence), 'printed' (a number) or 'code'. statement: what it says, in our words and at its strength.
-    expected: what comes out if it is right; measured: what the cell found; both in `unit`, numbers, words, or tuples of
-    them. rule: how they are compared (`verdict`). control: what the same measurement gives where the answer is known,
-    and that value. depends: the condition that decides; then the verdict is 'depends'.
-    Raises ValueError for another form or rule, or a missing language.
+    expected: what comes out if it is right; measured: what the cell found; both in `unit`, numbers, words, or lists of
+    them. rule: how they are compared (`verdict`). found: how it was found, 'measured' on the GPU, 'counted' (results,
+    instructions, counters), 'computed' (arithmetic) or 'simulated' (a model's steps).
+    control: what the same measurement gives where the answer is known: in words, that value, and what it has to be, a value
+    or (lowest, highest) for a number; where it is missed, the verdict is 'open'.
+    In place of measured: depends and sides, a condition and what was measured on either side of it, the source's own first,
+    as (words, value); or seeds, what each of at least 20 seeds gave, of which the median counts.
+    elsewhere: said of other hardware, so that a difference does not refute it; None: if it is a printed ratio ('gain').
+    Raises ValueError for another form, rule or way, a missing language, and none or two of measured, sides and seeds.
     """
 
     def own(value: Any) -> Any:
@@ -1049,11 +1158,29 @@ def claim(
 
     if rule not in RULES:
         raise ValueError(f"claim {id!r}: rule {rule!r} is none of {', '.join(RULES)}")
-    expected, measured = own(expected), own(measured)
-    found = "depends" if depends else verdict(rule, expected, measured)
-    known = Control(dict(control[0]), own(control[1]))
-    values = (expected, measured, unit, rule, known, found, depends)
-    return _shown(Claim(id, source, dict(place), form, dict(statement), *values))
+    if sum(given is not None for given in (measured, sides, seeds)) != 1:
+        raise ValueError(f"claim {id!r}: give one of measured, sides and seeds")
+    both = [Side(dict(what), own(value)) for what, value in sides] if sides is not None else None
+    each = own(list(seeds)) if seeds is not None else None
+    if each is not None:
+        if len(each) < SEEDS:
+            raise ValueError(f"claim {id!r}: {len(each)} seeds; chance needs at least {SEEDS}")
+        measured = statistics.median(each)
+    expected, measured = own(expected), both[0].value if both else own(measured)
+    if elsewhere is None:
+        elsewhere = form == "printed" and rule == "gain"
+    said = (id, source, dict(place), form, dict(statement), expected, measured, unit, rule)
+    more = (dict(depends) if depends else None, found, both, each, elsewhere)
+    made = Claim(*said, _control(*control, own), "open", *more)
+    return _shown(replace(made, verdict=made.settled()))
+
+
+def _control(what: Both, value: Any, known: Any, own: Callable[[Any], Any]) -> Control:
+    """A tuple of two numbers is a range, unless the value is itself a list."""
+    value = own(value)
+    if isinstance(known, tuple) and not isinstance(value, list):
+        return Control(dict(what), value, within=own(known))
+    return Control(dict(what), value, known=own(known))
 
 
 def series(

@@ -32,7 +32,9 @@ _FILE = re.compile(r"[\w.\-/]{1,200}")
 Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
     *("source", "place", "form", "statement", "expected", "measured", "unit", "rule", "depends"),
+    "found",
 )
+_DEFAULTS = {"found": "measured"}
 _A_WORD = 3  # characters: less of a name tells nothing
 _UNKNOWN = object()  # a value that no literal tells
 
@@ -152,12 +154,16 @@ class Code:
 
     def _differs(self, call: ast.Call, claim: dict[str, Any]) -> Iterator[str]:
         for what in _OF_CLAIMS:
-            told, has = self._possible(_keyword(call, what)), claim.get(what)
+            given = _keyword(call, what)
+            if what == "measured" and given is None:  # its sides or its seeds tell it
+                continue
+            told = self._possible(given) if given else [_DEFAULTS.get(what)]
+            has = claim.get(what, _DEFAULTS.get(what))
             if _UNKNOWN not in told and has not in map(_as_json, told):
                 words = " or ".join(map(short, told))
                 yield f"its {what} is {short(has)}, and in the code it is {words}"
         match _keyword(call, "control"):
-            case ast.Tuple(elts=[node, _]):
+            case ast.Tuple(elts=[node, *_]):
                 told = self._possible(node)
                 if _UNKNOWN not in told and claim["control"]["what"] not in told:
                     yield "its control has other words than in the code"

@@ -9,12 +9,12 @@ from html import escape
 from itertools import groupby
 
 from cudatut.recording import Recording
-from cudatut.results import GAIN, LEAD, VERDICTS
+from cudatut.results import GAIN, LEAD, SHARE, VERDICTS
 from cudatut.site import contents, localize, notebooks, state
 from cudatut.site.certificate import recorded_on
 from cudatut.site.contents import Chapter, Part, chapter_of
 from cudatut.site.locale import current, text
-from cudatut.site.render import claim_place, claim_value, verdict_html
+from cudatut.site.render import claim_control, claim_place, claim_sides, claim_value, verdict_html
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _totals(found: list[Settled]) -> str:
         for verdict in VERDICTS
         if counts[verdict]
     )
-    rule = text("claim.rule", gain=f"{GAIN:.0%}", lead=f"{LEAD:.0%}")
+    rule = text("claim.rule", gain=f"{GAIN:.0%}", lead=f"{LEAD:.0%}", share=f"{SHARE:.0%}")
     return f"{text('claim.totals', count=len(found), each=each)} {rule}"
 
 
@@ -117,8 +117,8 @@ def _row(one: Settled) -> str:
     control = escape(claim["control"]["what"][lang])
     cells = (
         claim_value(claim, "expected"),
-        claim_value(claim, "measured"),
-        f"{claim_value(claim, 'control')} <small>{control}</small>",
+        _measured(claim),
+        f"{claim_control(claim)} <small>{control}</small>",
         verdict_html(claim),
         f'{told} <a class="ct-claims__code" href="{where}">{text("claim.code")}</a>',
     )
@@ -132,3 +132,8 @@ def _row(one: Settled) -> str:
         f'<span class="ct-claims__source">{escape(claim["source"])}, {claim_place(claim)}</span></th>'
         f"{named}</tr>"
     )
+
+
+def _measured(claim: dict) -> str:
+    """What came out on each side of a condition, and how it was found."""
+    return "<br>".join(f"{value} <small>{what}</small>" for what, value in claim_sides(claim))

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any
 
 from cudatut.recording import gpu_folder
-from cudatut.results import MIME, Benchmark, validate
+from cudatut.results import MIME, Benchmark, agreeing, validate
 from cudatut.schema import reader
 from cudatut.site import deferred, locale, pictures
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
@@ -31,6 +31,8 @@ _REACHED = {"reached": ("pass", "✓"), "missed": ("fail", "✗"), "undecided": 
 _VERDICTS = {
     "confirmed": ("pass", "✓"),
     "refuted": ("fail", "✗"),
+    "same here": ("pass", "✓"),
+    "other here": ("note", "≠"),
     "depends": ("note", "≈"),
     "open": ("note", "="),
 }
@@ -341,10 +343,10 @@ def _claim(result: dict[str, Any]) -> str:
         [text("claim.statement"), escape(result["statement"][lang])],
         [text("claim.place"), claim_place(result)],
         [text("claim.expected"), claim_value(result, "expected")],
-        [text("claim.measured"), claim_value(result, "measured")],
+        *claim_sides(result),
         [
             text("claim.told", name=text("claim.control"), what=control),
-            claim_value(result, "control"),
+            claim_control(result),
         ],
         [text("claim.verdict"), verdict_html(result)],
     ]
@@ -359,20 +361,56 @@ def claim_place(claim: dict[str, Any]) -> str:
 
 
 def claim_value(claim: dict[str, Any], key: str) -> str:
-    """The value of a claim under `key` ("expected", "measured", "control") with its unit, as HTML."""
+    """The value of a claim under `key` ("expected", "measured") with its unit, as HTML."""
     claim = localized(claim, locale.current())
-    value = claim["control"]["value"] if key == "control" else claim[key]
-    *first, last = value if isinstance(value, list) else [value]
-    shown = ", ".join([*map(_value, first), _value(last, claim["unit"])])
     bound = key == "expected" and claim["rule"] in ("above", "below")
+    shown = _with_unit(claim, claim[key])
     return text(f"claim.{claim['rule']}", value=shown) if bound else shown
+
+
+def claim_sides(claim: dict[str, Any]) -> list[list[str]]:
+    """How a claim was settled, and what came out: a row, or one for each side of the condition that decides it."""
+    found = text(f"claim.{claim.get('found', 'measured')}")
+    sides = localized(claim, locale.current()).get("sides")
+    if not sides:
+        rows = [[found, claim_value(claim, "measured")]]
+    else:
+        rows = [
+            [
+                text("claim.told", name=found, what=escape(side["what"][locale.current()])),
+                _with_unit(claim, side["value"]),
+            ]
+            for side in sides
+        ]
+    if seeds := claim.get("seeds"):
+        share = agreeing(claim["rule"], claim["expected"], claim["measured"], seeds)
+        rows.append([text("claim.seeds"), text("claim.share", same=share, of=len(seeds))])
+    return rows
+
+
+def claim_control(claim: dict[str, Any]) -> str:
+    """What the control gave, and what it had to be, as HTML."""
+    control = localized(claim, locale.current())["control"]
+    shown = _with_unit(claim, control["value"])
+    if control.get("within") is not None:
+        low, high = map(_value, control["within"])
+        return text("claim.within", value=shown, low=low, high=high)
+    if control.get("known") is not None:
+        return text("claim.known", value=shown, known=_with_unit(claim, control["known"]))
+    return shown
+
+
+def _with_unit(claim: dict[str, Any], value: Any) -> str:
+    unit = localized(claim, locale.current())["unit"]
+    *first, last = value if isinstance(value, list) else [value]
+    return ", ".join([*map(_value, first), _value(last, unit)])
 
 
 def verdict_html(claim: dict[str, Any]) -> str:
     """The verdict of a claim as a marked word, with its condition."""
     cls, mark = _VERDICTS[claim["verdict"]]
     word = _marked(cls, mark, text(f"claim.{claim['verdict']}"))
-    if not claim.get("depends"):
+    if not claim.get("depends") or claim["verdict"] != "depends":
         return word
     condition = escape(claim["depends"][locale.current()])
     what = f'<span class="ct-claims__condition">{condition}</span>'

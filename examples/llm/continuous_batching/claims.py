@@ -68,12 +68,14 @@ ct.claim(
     expected=1.0,
     measured=ratio(equal, [1] * 256),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same prompts, answers of 32 to 256 tokens",
             "zh": "同样的提示，回答 32 到 256 个词元",
         },
         ratio(equal, unequal),
+        ("TODO", "what it has to be"),
     ),
     unit="×",
 )
@@ -98,6 +100,7 @@ ct.claim(
             "zh": "回答一样长",
         },
         ratio(equal, [100] * 256),
+        1.0,
     ),
     unit="×",
 )

@@ -75,5 +75,6 @@ ct.claim(
             "zh": "分块，但不给之前的和乘系数",
         },
         error(tiled(q, k, v, rescale=False)) / error(written(q, k, v)),
+        ("TODO", "what it has to be"),
     ),
 )

@@ -63,6 +63,7 @@ ct.claim(
             "zh": "加载一次，供提示的 1024 个词元使用",
         },
         loading / computing / MANY,
+        ("TODO", "what it has to be"),
     ),
     depends={
         "en": "in decoding a few sequences; a prompt of many tokens computes "

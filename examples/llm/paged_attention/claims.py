@@ -66,12 +66,14 @@ ct.claim(
     measured=wasted_blocks(Paged(SLOTS, SIZE)),
     unit="blocks",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "slots side by side, as many as are allowed",
             "zh": "连续存放，按允许的最大长度",
         },
         wasted_blocks(Contiguous(SLOTS, longest)),
+        125,
     ),
 )
 
@@ -98,6 +100,7 @@ ct.claim(
     control=(
         {"en": "blocks of 16 against themselves", "zh": "16 与它自己相比"},
         lost(Paged(SLOTS, 16)) / of_16,
+        (0.97, 1.03),
     ),
 )
 
@@ -136,6 +139,7 @@ ct.claim(
     control=(
         {"en": "blocks of 16 against themselves", "zh": "16 与它自己相比"},
         times["again"].median_us / base,
+        (0.97, 1.03),
     ),
     depends={
         "en": "the kernel: one that works on a block at a time gains; ours takes "
@@ -182,12 +186,14 @@ ct.claim(
     expected=1.0,
     measured=weights_add_up_to(16, inside=True),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the factor 1 behind the exponential",
             "zh": "把因子 1 移到指数之外",
         },
         weights_add_up_to(16, inside=False),
+        1.0,
     ),
     depends={
         "en": "right for blocks of one token; otherwise the factor 1 belongs "

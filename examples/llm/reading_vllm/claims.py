@@ -82,6 +82,7 @@ ct.claim(
     control=(
         {"en": "mixed, beside itself", "zh": "混合，与自己相比"},
         least(mixed[2048], mixed[2048], 1),
+        (0.97, 1.03),
     ),
 )
 
@@ -108,6 +109,7 @@ ct.claim(
     control=(
         {"en": "mixed, beside itself", "zh": "混合，与自己相比"},
         least(mixed[2048], mixed[2048], 0),
+        (0.97, 1.03),
     ),
 )
 
@@ -137,6 +139,7 @@ ct.claim(
     control=(
         {"en": "equal budgets", "zh": "预算相同"},
         least(mixed[512], mixed[512], 0),
+        1.0,
     ),
 )
 
@@ -185,8 +188,10 @@ ct.claim(
     expected="fewer KV blocks",
     measured=compared(smallest_pool(True, 512), smallest_pool(False, 512)),
     rule="equal",
+    found="counted",
     control=(
         {"en": "requests of half the length", "zh": "长度减半的请求"},
         compared(smallest_pool(True, 256), smallest_pool(True, 512)),
+        "fewer KV blocks",
     ),
 )

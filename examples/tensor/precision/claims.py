@@ -55,7 +55,7 @@ if able and not ct.tool.running():
             continue
         ct.claim(
             id=f"{name.lower()}-in-cublas",
-            source="S. Boehm, SGEMM worklog",
+            source="SGEMM worklog",
             place={
                 "en": "the note on cuBLAS in fp32, RTX A6000",
                 "zh": "关于 FP32 精度下 cuBLAS 的注释，RTX A6000",
@@ -73,10 +73,6 @@ if able and not ct.tool.running():
             control=(
                 {"en": "fp32 beside itself", "zh": "fp32 与自己相比"},
                 base / times["fp32 again"].median_us,
+                (0.97, 1.03),
             ),
-            depends={
-                "en": "the GPU: how much faster its tensor cores are than its "
-                "FMA units",
-                "zh": "取决于 GPU：它的张量核心比 FMA 单元快多少",
-            },
         )
