@@ -76,7 +76,8 @@ class Kernel:
         d, size = map(int, self.of[:2])
         part = int(self.of[5])
         heads, s, parts = grid
-        assert block == 128 and shared >= 4 * -(-room // size) * size and width == tables.shape[1]
+        q, tables = q.reshape(s, heads, d), tables.reshape(s, width)
+        assert block == 128 and shared >= 4 * -(-room // size) * size
         of_keys, of_values = self.cache(keys, values, kv_heads, self.of[2] == "true", self.of[4] == "true")  # fmt: skip
         of_keys = np.array(of_keys).reshape(-1, kv_heads, d)
         of_values = np.array(of_values).reshape(-1, kv_heads, d)
@@ -126,8 +127,8 @@ def no_gpu(monkeypatch):
     monkeypatch.setattr(decoding_steps, "ct", ct)
 
 
-def cells():
-    text = (examples_dir() / "llm/vllm_kernel/chapter.py").read_text(encoding="utf-8")
+def cells(file="chapter"):
+    text = (examples_dir() / f"llm/vllm_kernel/{file}.py").read_text(encoding="utf-8")
     found = re.split(r"^# %% (?!\[)(.+)$", text, flags=re.M)
     return {name: re.split(r"^# %%", code, flags=re.M)[0] for name, code in zip(found[1::2], found[2::2])}  # fmt: skip
 
@@ -139,6 +140,31 @@ def test_the_program_and_the_checks_hold_with_kernels_in_numpy(monkeypatch):
         exec(compile(cells()[name], name, "exec"), space)
     assert len(checked) == 1 + 3 * len(scheme.STEPS)
     assert all(right for _, right in checked), checked
+
+
+def test_claims_that_are_counted(monkeypatch):
+    """The keys of a thread block; the index of a value's elements is read from the kernel's text."""
+    said, space = {}, {}
+    monkeypatch.setattr(ct, "claim", lambda **row: said.update({row["id"]: row}))
+    monkeypatch.setattr(
+        Kernel,
+        "elements_of_lanes",
+        lambda self, out, *_: lanes(out, *map(int, self.of)),
+        raising=False,
+    )
+    for name in ("setup", "claim-elements", "claim-partition"):
+        exec(compile(cells("claims")[name], name, "exec"), space)
+    row = said["vllm-partition-size"]
+    assert (row["measured"], row["control"][1:]) == (512, (4096, 4096))
+    row = said["vllm-kernel-elements"]
+    assert row["measured"] == [16 * i for i in range(8)]
+    assert row["control"][1] == row["control"][2] == row["expected"]
+
+
+def lanes(out, d, block):
+    per_row = max(block // 8, 1)
+    for lane in range(32):
+        out[lane] = [lane // per_row + i * (32 // per_row) for i in range(d * per_row // 32)]
 
 
 def test_both_kernels_get_the_same_work(monkeypatch):

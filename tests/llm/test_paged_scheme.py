@@ -118,7 +118,7 @@ FAULTS = {
     "values that may be NaN": ("if (first + slot + j < end)", "if (true)", "columns"),
     "values that may be NaN, in rows": ("if (first + j < end)", "if (true)", "rows"),
     "keys beyond the last": ("if (token < end) {\n      const", "{\n      const", "rows"),
-    "weights of free slots": ("i < count ? __expf(logits[i] - most) : 0", "__expf(logits[i] - most)", "rows"),
+    "weights of free slots": ("i < count ? expf(logits[i] - most) : 0", "expf(logits[i] - most)", "rows"),
     "the group's sum": ("away = GROUP / 2; away > 0", "away = GROUP / 2; away > GROUP", "columns"),
     "lanes of a row": ("away = Of::PER_ROW / 2; away > 0", "away = 0; away > 0", "columns"),
     "the barrier before the sums": ("__syncthreads();  // no warp needs", "// no warp needs", "columns"),

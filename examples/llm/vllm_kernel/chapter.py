@@ -83,7 +83,7 @@ for i, n in enumerate(lengths):
         expected.append(p / p.sum() @ v)
 ct.check(
     to_float(out.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
-    name="chunks, groups, columns and partitions; NaN elsewhere",
+    name="the whole scheme; NaN elsewhere",
 )  # fmt: skip
 
 # %% setup
@@ -146,7 +146,7 @@ for group, head_dim, block in ((1, 64, 16), (3, 64, 8), (4, 128, 16)):
         cache.attention(*arrays, out, lse, longest)()
         ct.check(
             to_float(out.get()), wanted, **exact.bounds(means),
-            name=f"{name}: {group} heads share, blocks of {block}",
+            name=f"{name}: {group} heads share, KV blocks of {block}",
         )  # fmt: skip
 
 # %% [markdown]
@@ -195,7 +195,7 @@ if not ct.tool.running():
             }
             for name in scheme.STEPS
         },
-        corner="step",
+        corner="with all parts up to",
         units=dict.fromkeys(loads, "×"),
     )
 
@@ -211,7 +211,7 @@ for name, step in scheme.STEPS.items():
 ct.table(
     "what a thread block needs, for 2048 keys",
     rows,
-    corner="step",
+    corner="with all parts up to",
     units={"registers": "per thread", "shared memory": "KB"},
 )
 
@@ -255,8 +255,8 @@ load = Load(sequences, many, 16, 16)
 SIZES = (1, 2, 4, 8, 16, 32)
 runs = {}
 for size in SIZES:
-    runs[f"the scheme, blocks of {size}"] = load.vllm(scheme.V1, size)
-    runs[f"decode.cu, blocks of {size}"] = load.ours(size)
+    runs[f"the scheme, KV blocks of {size}"] = load.vllm(scheme.V1, size)
+    runs[f"decode.cu, KV blocks of {size}"] = load.ours(size)
 by_size = ct.bench(
     runs, bytes=load.bytes, name="64 sequences of 2048 keys, by block size"
 )
@@ -265,11 +265,11 @@ del load, runs
 # %% sizes-table
 if not ct.tool.running():
     ct.table(
-        "time, in times of blocks of 16",
+        "time, in times of KV blocks of 16",
         {
             str(size): {
                 label: by_size.ratio(
-                    f"{label}, blocks of 16", f"{label}, blocks of {size}"
+                    f"{label}, KV blocks of 16", f"{label}, KV blocks of {size}"
                 ).median
                 for label in ("the scheme", "decode.cu")
             }
@@ -303,7 +303,7 @@ if counted:
             }
             for name, got in zip([*ONE_LAUNCH, "decode.cu"], counted)
         },
-        corner="step",
+        corner="with all parts up to",
         units={
             "from memory": "MB",
             "from L2": "MB",

@@ -189,10 +189,10 @@ sequences = 64
 many = 2048  # keys of each
 load = Load(sequences, many, 16, 16)
 runs = {
-    "the scheme, blocks of 16": load.vllm(scheme.V1, 16),
-    "the scheme, blocks of 1": load.vllm(scheme.V1, 1),
-    "decode.cu, blocks of 16": load.ours(16),
-    "decode.cu, blocks of 1": load.ours(1),
+    "the scheme, KV blocks of 16": load.vllm(scheme.V1, 16),
+    "the scheme, KV blocks of 1": load.vllm(scheme.V1, 1),
+    "decode.cu, KV blocks of 16": load.ours(16),
+    "decode.cu, KV blocks of 1": load.ours(1),
 }
 times = ct.bench(
     runs, bytes=load.bytes, name="64 sequences of 2048 keys, 16 heads of 128"
@@ -203,7 +203,7 @@ def small_over_large(kernel):
     """Time with one token in a block over that with 16; 1 under a tool."""
     if ct.tool.running():
         return 1.0
-    of_16, of_1 = (f"{kernel}, blocks of {size}" for size in (16, 1))
+    of_16, of_1 = (f"{kernel}, KV blocks of {size}" for size in (16, 1))
     return times.ratio(of_16, of_1).median
 
 

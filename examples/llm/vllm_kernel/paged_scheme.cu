@@ -40,7 +40,9 @@ __device__ long long place_of_key(int block, int kv_heads, int kv_head,
   }
   return (((long long)block * BLOCK + slot) * kv_heads + kv_head) * D + e;
 }
+// --8<-- [end:layout]
 
+// --8<-- [start:layout-of-values]
 // The same of a value. In columns: [blocks, kv_heads, D, BLOCK].
 template <int D, int BLOCK, bool COLUMNS>
 __device__ long long place_of_value(int block, int kv_heads, int kv_head,
@@ -51,7 +53,7 @@ __device__ long long place_of_value(int block, int kv_heads, int kv_head,
   }
   return place_of_key<D, BLOCK, false>(block, kv_heads, kv_head, slot, e);
 }
-// --8<-- [end:layout]
+// --8<-- [end:layout-of-values]
 
 // --8<-- [start:held]
 // The element of a value that is the i-th of a lane: with columns a row of the
@@ -172,7 +174,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int i = threadIdx.x; i < (count + BLOCK - 1) / BLOCK * BLOCK;
        i += THREADS) {
     // 0 for the slots of the last block that hold no token
-    const float weight = i < count ? __expf(logits[i] - most) : 0;
+    const float weight = i < count ? expf(logits[i] - most) : 0;
     logits[i] = weight;
     sum += weight;
   }
@@ -186,6 +188,7 @@ __global__ void __launch_bounds__(THREADS)
     const int block = table[first / BLOCK];
     const float* const weights = logits + first - begin;
     if constexpr (COLUMNS) {
+      // --8<-- [start:columns]
       using Load = Pack<bf16, Of::VEC>;
       const int slot = lane % Of::PER_ROW * Of::VEC;
       const auto mine =
@@ -200,6 +203,7 @@ __global__ void __launch_bounds__(THREADS)
           if (first + slot + j < end)  // else it may be NaN, and 0 * NaN is NaN
             result[i] += mine.at[j] * __bfloat162float(value.at[j]);
       }
+      // --8<-- [end:columns]
     } else {
       using Load = Pack<bf16, Of::COUNT>;
       Load value[BLOCK] = {};
@@ -253,7 +257,7 @@ __global__ void __launch_bounds__(D)
   float most = -INFINITY, sum = 0, total = 0;
   for (int p = 0; p < count; ++p) most = fmaxf(most, of_parts[row * parts + p]);
   for (int p = 0; p < count; ++p) {
-    const float weight = __expf(of_parts[row * parts + p] - most);
+    const float weight = expf(of_parts[row * parts + p] - most);
     sum += weight;
     total += weight * results[(row * parts + p) * D + threadIdx.x];
   }

@@ -7,7 +7,6 @@
 #include <cmath>
 
 static int grid_y, grid_z, grid_parts, grid_kv_heads;
-#define __expf(x) std::exp(x)
 #include "kernel.hpp"
 
 template <int D_, int BLOCK_, bool CHUNKS_, int GROUP_, bool COLUMNS_,
