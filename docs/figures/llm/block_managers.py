@@ -1,7 +1,7 @@
-"""Figures of the chapter on block managers: a pool of blocks over time, from the recorded run, and hash chains."""
+"""Figures of the chapter on block managers: a pool of blocks over time, from the recorded run, hash chains, and how block tables change."""
 
 from cudatut.site import references
-from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, legend, tr
 
 EXAMPLE = "llm/block_managers"
 
@@ -67,5 +67,49 @@ def chain(blocks: int = 3, shared: int = 2, size: int = 4) -> str:
         f"Blocks of {size} tokens and their hashes. Arrows lead from what goes into a hash. Request B finds the blocks of h0 to h{shared - 1} and "
         "computes the rest.",
         f"每块 {size} 个词元，以及各块的哈希；箭头从用来算哈希的内容指向哈希。请求 B 查得到 h0 到 h{shared - 1} 的块，其余的还要计算。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def changes() -> str:
+    """What becomes of block tables by append, fork, copy-on-write and swap: the numbers of physical blocks before and after."""
+    cell, high, left, top = 54, 42, 190, 40
+    rows = (
+        (tr("append: block 1 is full", "追加：块 1 已满"), (("A", "6 1"),), (("A", "6 1 *4"),)),
+        (tr("fork A, for B", "A 分叉出 B"), (("A", "6 1"),), (("A", "6 1"), ("B", "*6 *1"))),
+        (
+            tr("copy-on-write: B writes", "写时复制：B 要写入"),
+            (("A", "6 1"), ("B", "6 1")),
+            (("A", "6 1"), ("B", "6 *4")),
+        ),
+        (tr("swap out A", "换出 A"), (("A", "6 1"),), (("A", "*c2 *c0"),)),
+        (tr("swap in A", "换入 A"), (("A", "c2 c0"),), (("A", "*5 *3"),)),
+    )
+    s = Svg(left + 9 * cell + 10, top + sum(len(after) for *_, after in rows) * high + 30)
+    s.text_from(left, 22, tr("before", "之前"), "muted")
+    s.text_from(left + 5 * cell, 22, tr("after", "之后"), "muted")
+    at = 0
+    for name, before, after in rows:
+        for x, tables in ((0, before), (5, after)):
+            cells = Grid(s, left, top, cell, high, gap=(3, 12), size=13)
+            for row, (owner, blocks) in enumerate(tables, at):
+                cells.note(row, x, owner, away=-2)
+                for column, block in enumerate(blocks.split()):
+                    kind = "c3" if block[0] == "*" else "c1"
+                    cells.box(row, x + 0.5 + column, kind, block.lstrip("*"))
+        s.text_from(4, top + at * high + 20, name)
+        s.arrow(left + 3 * cell, top + at * high + 15, left + 4.6 * cell, top + at * high + 15)
+        at += len(after)
+    legend(s, 4, top + at * high + 2, [("c3", tr("changed entry", "变了的项"))], step=200, high=18)
+    alt = tr(
+        "Block tables before and after. Append: A's table 6, 1 becomes 6, 1, 4. Fork: B gets a table 6, 1 as well. "
+        "Copy-on-write: B's table becomes 6, 4, and block 1 is copied to block 4. Swap out: A's table names blocks 2 and 0 of "
+        "the CPU's memory. Swap in: it names blocks 5 and 3 of the GPU.",
+        "块表变化前后。追加：A 的表由 6、1 变为 6、1、4。分叉：B 也得到表 6、1。写时复制：B 的表变为 6、4，块 1 的内容复制到块 4。"
+        "换出：A 的表记录 CPU 内存里的块 2 和块 0。换入：A 的表记录 GPU 上的块 5 和块 3。",
+    )
+    caption = tr(
+        "Tables of blocks. cN is a block in the memory of the CPU. After a copy-on-write or a swap the contents have to be copied.",
+        "块表。cN 表示 CPU 内存里的块。写时复制、换出与换入之后，还要复制块的内容。",
     )
     return figure(s, alt=alt, caption=caption)
