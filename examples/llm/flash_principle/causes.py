@@ -93,9 +93,7 @@ def launch(name, q, k, v, out, n, causal):
     grid = ct.cdiv(n, 64), len(q)
     if name == "the longest of all heads first":
         grid = grid[::-1]
-    variants[name](
-        q, k, v, out, n, d**-0.5, int(causal), grid=grid, block=256
-    )
+    variants[name](q, k, v, out, n, d**-0.5, int(causal), grid=grid, block=256)
 
 
 # %% check

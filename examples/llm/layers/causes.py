@@ -112,7 +112,6 @@ for row in times.rows if not ct.tool.running() else ():
         }
 if seen:
     ct.table("what PyTorch launches", seen, corner="way")
-del gate_up, act, RIVALS, times, run
 
 # %% [markdown]
 # Our RoPE has a block for each token, and a thread has 16 bytes of it: it loads
