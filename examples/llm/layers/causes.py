@@ -179,9 +179,10 @@ at, to, in_order = map(ct.to_device, (positions, slots, np.sort(slots)))
 same = ct.to_device(np.full(n, 77, "int32"))
 table = ct.to_device(rope_table(8192, d, 1e5))
 tokens_of = {
-    count: ct.Kernel(SOURCE, f"rope_tokens<{d}, {count}>") for count in (1, 2)
+    1: ct.Kernel(SOURCE, "rope_tokens<128, 1>"),
+    2: ct.Kernel(SOURCE, "rope_tokens<128, 2>"),
 }
-as_engine = ct.Kernel("llm/kernels/rope.cu", f"rope_and_store<{d}, false>")
+as_engine = ct.Kernel("llm/kernels/rope.cu", "rope_and_store<128, false>")
 
 
 def by_tokens(count):
