@@ -20,6 +20,7 @@
 # %% setup
 import ctypes
 import os
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -116,7 +117,7 @@ def known_counters():
     """Names that begin with lrc__, as ncu lists them."""
     try:
         done = processes.run(["ncu", "--query-metrics"], 60, dict(os.environ))
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return []
     first = (line.split()[0] for line in done.stdout.splitlines() if line)
     return sorted({name for name in first if name.startswith("lrc__")})
