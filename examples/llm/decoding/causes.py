@@ -13,9 +13,9 @@
 # %% [markdown]
 # The product with the vocabulary takes longer than its bytes. A span of Q8_0
 # has 512 depths, and SmolLM2 has 576: each block copies a second span of which
-# an eighth is there, and waits a second time. Four variants wait once: longer
-# spans of two lengths, or three stages, so that both spans are asked for at
-# the beginning.
+# an eighth is there, and waits a second time. Three variants wait once: they
+# have longer spans, of two lengths, or three stages, so that both spans are
+# asked for at the beginning.
 
 # %% setup
 from functools import partial

@@ -11,11 +11,12 @@
 # ---
 
 # %% [markdown]
-# Between the SMs and the L2 cache of Hopper stands a unit that merges requests
-# for the same line, NVIDIA calls it the L2 request coalescer. So blocks that
-# run in step would need no multicast. First the launches that the profiler
-# counts: a kernel in which each block reads the same bytes, all of them in the
-# same order, or each block from another place on; then rungs of the ladder.
+# Hopper has a unit between the SMs and the L2 cache that merges requests for the
+# same line. NVIDIA calls it the L2 request coalescer. If it merges enough,
+# blocks that run in step need no multicast. First the launches that the
+# profiler counts. In a small kernel each block reads the same bytes: all of them
+# from the first on, or each block from another place on. Then rungs of the
+# ladder.
 
 # %% setup
 import ctypes
