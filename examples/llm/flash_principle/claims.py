@@ -6,7 +6,6 @@
 #     extra: llm
 #     timeout_s: 120
 #     sizes:
-#       n: [512, 64]
 #       length: [512, 64]
 #       heads: [32, 2]
 #       passes: [4096, 16]
@@ -123,7 +122,9 @@ def first_way(queries, keys=32):
     return lambda: run(*arrays, grid=heads, block=keys)
 
 
-exact = np.stack([written(*one) for one in host.astype("float64").swapaxes(0, 1)])
+exact = np.stack(
+    [written(*one) for one in host.astype("float64").swapaxes(0, 1)]
+)
 unequal, equal = first_way(16), first_way(32)
 for name, run in {"16": unequal, "32": equal, "this chapter's": ours}.items():
     most.set(start)
