@@ -48,7 +48,10 @@ def products(rows):
 
 all_rows, one_row = products(tokens), products(1)
 some_rows = products(fewer)
-parts = [a[:, :fewer] for a in (q, step.keys, step.values, out)]
+parts = [
+    a.reshape(a.shape[1:])[:fewer].reshape(1, fewer, *a.shape[2:])
+    for a in (q, step.keys, step.values, out)
+]
 
 
 def without_cache():

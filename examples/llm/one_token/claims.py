@@ -5,7 +5,7 @@
 #     requires: sm_80
 #     extra: llm
 #     sizes:
-#       VOCAB: [49152, 1000]
+#       VOCAB: [49152, 1024]
 #       FEW: [256, 8]
 #       MANY: [1024, 40]
 # ---
