@@ -73,7 +73,7 @@ ct.claim(
     expected=0,
     measured=wasted_blocks(lambda: Paged(SLOTS, SIZE)),
     found="simulated",
-    unit="KV blocks",
+    unit="blocks",
     rule="equal",
     control=(
         {
