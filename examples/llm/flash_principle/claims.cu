@@ -5,6 +5,8 @@
 //                for each query of a tile, in the scheme of CUDATutorial 17/02
 //
 // requires: sm_75
+// @instance first_way<16, 32>
+// @instance first_way<32, 32>
 
 constexpr int WORDS = 2048;  // of 16 bytes
 
