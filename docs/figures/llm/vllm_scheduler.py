@@ -23,11 +23,19 @@ def queues() -> str:
     s.text_from(right + 28, 150, admitted, "muted", 11)
     s.text_from(right + 28, 200, preempted, "muted", 11)
     s.arrow(left + WIDE, 254, left + 240, 199, "c5").arrow(left + 290, 199, left + WIDE, 276, "c5")
-    s.text_from(left + 214, 250, tr("several answers:\nto the host and back", "有多个回答：\n存到主机再取回"), "muted", 11)
+    s.text_from(
+        left + 214,
+        250,
+        tr("several answers:\nto the host and back", "有多个回答：\n存到主机再取回"),
+        "muted",
+        11,
+    )
     s.arrow(left + 75, 40, left + 75, 66).arrow(right + 75, 40, right + 75, 66)
     s.rect(right + 190, 66, 130, HIGH, "c2", tr("waiting,\nhas blocks", "等待，\n已有块"), size=12)
     s.arrow(right + 255, 112, right + WIDE, 252, "c2")
-    s.text_from(right + 214, 200, tr("its blocks come\nfrom elsewhere", "块的内容\n来自别处"), "muted", 11)
+    s.text_from(
+        right + 214, 200, tr("its blocks come\nfrom elsewhere", "块的内容\n来自别处"), "muted", 11
+    )
     alt = tr(
         "V0 has three queues: waiting, running, and swapped. A request is admitted when its whole prompt fits. One that is preempted "
         "goes back to waiting, or, with several answers, to swapped. V1 has waiting and running, and a queue of those that wait and "

@@ -299,7 +299,7 @@ ORDERS = {
 }
 COLUMNS = "urgent", "the others", "preemptions"
 ct.table(
-    "priority: TTFT p99 at 200 requests per second, 900 blocks, modelled",
+    "priority: TTFT p99 at 200 requests per second, pool of 900 blocks, modelled",
     {n: dict(zip(COLUMNS, first_tokens(make))) for n, make in ORDERS.items()},
     corner="rule",
     units=dict.fromkeys(COLUMNS[:2], "ms"),
