@@ -24,14 +24,15 @@ def queues() -> str:
     s.text_from(right + 28, 200, preempted, "muted", 11)
     s.arrow(left + WIDE, 254, left + 240, 199, "c5").arrow(left + 290, 199, left + WIDE, 276, "c5")
     s.text_from(
-        left + 214,
-        250,
+        left + 196,
+        284,
         tr("several answers:\nto the host and back", "有多个回答：\n存到主机再取回"),
         "muted",
         11,
     )
     s.arrow(left + 75, 40, left + 75, 66).arrow(right + 75, 40, right + 75, 66)
     s.rect(right + 190, 66, 130, HIGH, "c2", tr("waiting,\nhas blocks", "等待，\n已有块"), size=12)
+    s.arrow(right + WIDE, 89, right + 190, 89, "c2")
     s.arrow(right + 255, 112, right + WIDE, 252, "c2")
     s.text_from(
         right + 214, 200, tr("its blocks come\nfrom elsewhere", "块的内容\n来自别处"), "muted", 11
