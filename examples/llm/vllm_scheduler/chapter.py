@@ -314,7 +314,7 @@ vocab, dim = 1000, 64
 embedding = to_bf16(ct.rng(0).standard_normal((vocab, dim), dtype="float32"))
 drawn = np.array([7, 42, 13], "int32")  # of the step before: on the GPU alone
 arranged = np.array([-1, 5, -3, 8, -2], "int32")  # -1 - i: token i of these
-meant = np.where(arranged < 0, drawn[-1 - arranged], arranged)
+meant = [drawn[-1 - t] if t < 0 else t for t in arranged]
 
 ids, rows = ct.to_device(arranged), ct.to_device(embedding)
 places, x = ct.to_device(drawn), ct.empty((len(arranged), dim), "float32")
