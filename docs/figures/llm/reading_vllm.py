@@ -1,9 +1,88 @@
-"""The drawing of the chapter on vLLM: the tokens of each step under two sets of rules, from the recorded program."""
+"""The drawings of the chapter on vLLM: its processes, and the tokens of each step under two sets of rules, as recorded."""
 
 from cudatut.site import references
 from cudatut.site.drawing import Svg, figure, legend, tr
 
 EXAMPLE = "llm/reading_vllm"
+
+
+def processes() -> str:
+    """Who does what for a request in V1, version 0.33.0, and what they send each other."""
+    s = Svg(720, 404)
+    inside, wide = 40, 380
+    for y, high, name, boxes in (
+        (
+            6,
+            104,
+            tr("API server", "API 服务器"),
+            (
+                "InputProcessor",
+                tr("OutputProcessor,\ndetokenizer", "OutputProcessor、\n词元转文本"),
+            ),
+        ),
+        (
+            150,
+            104,
+            tr("engine core: EngineCore", "引擎核心：EngineCore"),
+            ("Scheduler", "KVCacheManager,\nBlockPool"),
+        ),
+        (
+            294,
+            104,
+            tr("a worker for each GPU: Worker", "每个 GPU 一个 worker：Worker"),
+            (
+                "GPUModelRunner",
+                tr("weights, KV cache\n(on the GPU)", "权重、KV 缓存\n（在 GPU 上）"),
+            ),
+        ),
+    ):
+        s.rect(inside, y, wide, high, "hollow muted")
+        s.text_from(inside + 12, y + 22, name, "bold", 13)
+        for i, (box, hue) in enumerate(zip(boxes, ("c1", "c3"))):
+            s.rect(inside + 12 + 184 * i, y + 36, 172, 54, hue, box, size=12)
+    down, up = inside + 98, inside + 282
+    for y, there, back in (
+        (110, "EngineCoreRequest", "EngineCoreOutputs"),
+        (254, "SchedulerOutput", "ModelRunnerOutput"),
+    ):
+        s.arrow(down, y, down, y + 40).arrow(up, y + 40, up, y)
+        s.text_from(down + 8, y + 25, there, "muted", 11)
+        s.text_from(up + 8, y + 25, back, "muted", 11)
+    for y, words in (
+        (
+            30,
+            tr(
+                "HTTP; text to tokens,\ntokens to text;\nstop strings",
+                "HTTP；文本转词元，\n词元转文本；\n停止字符串",
+            ),
+        ),
+        (130, tr("between processes: ZMQ", "进程之间：ZMQ")),
+        (
+            178,
+            tr("a loop: who computes\nwhat, in which blocks", "一个循环：给谁算什么，\n用哪些块"),
+        ),
+        (274, tr("between processes:\na queue in shared memory", "进程之间：\n共享内存里的队列")),
+        (
+            330,
+            tr(
+                "arrays of a step, CUDA\ngraphs, sampling, guesses",
+                "一步的数组、CUDA\ngraph、采样、猜测",
+            ),
+        ),
+    ):
+        s.text_from(inside + wide + 16, y, words, "muted", 12)
+    alt = tr(
+        "Three kinds of processes of vLLM. The API server turns text into tokens and back. It sends an EngineCoreRequest to the engine "
+        "core and gets EngineCoreOutputs. The engine core schedules and manages blocks; it sends a SchedulerOutput to the workers and "
+        "gets a ModelRunnerOutput. A worker for each GPU holds weights and KV cache and runs the model.",
+        "vLLM 的三种进程。API 服务器在文本与词元之间转换，向引擎核心发送 EngineCoreRequest，收到 EngineCoreOutputs。引擎核心负责调度和管理块，"
+        "向 worker 发送 SchedulerOutput，收到 ModelRunnerOutput。每个 GPU 有一个 worker，保存权重和 KV 缓存，运行模型。",
+    )
+    caption = tr(
+        "The processes of vLLM 0.33.0. With a single GPU the worker lives in the process of the engine core.",
+        "vLLM 0.33.0 的进程。只有一个 GPU 时，worker 就在引擎核心的进程里。",
+    )
+    return figure(s, alt=alt, caption=caption)
 
 
 def _rules() -> list[dict[str, list[int]]]:
