@@ -316,7 +316,7 @@ ct.claim(
         "request alone. (So did Orca in 2022, and batched all other "
         "operations.) What a step with all three cases takes, so that each "
         "request gets the same bits as alone.",
-        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要拆分 Attention，对每个请求单独运行。（2022 年的 Orca 正是"
+        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要拆分注意力，对每个请求单独运行。（2022 年的 Orca 正是"
         "这样做的，其余运算则一起批处理。）这里看三种情况都有的一步要用什么，才能让每个请求的结果与单独计算逐位相同。",
     },
     expected="a launch for each request",
@@ -373,7 +373,7 @@ if not ct.tool.running():
             "en": "Without batching, requests are computed one by one, and the "
             "GPU's power to work in parallel stays unused. Attention of a step "
             "with 32 requests, a launch for each over one launch for all.",
-            "zh": "没有批处理就得逐个处理请求，无法充分利用 GPU 的并行能力。这里是 32 个请求的一步里 Attention 的用时之比：每个请求"
+            "zh": "没有批处理就得逐个处理请求，无法充分利用 GPU 的并行能力。这里是 32 个请求的一步里注意力的用时之比：每个请求"
             "启动一次，除以全部一起启动一次。",
         },
         expected=1.0,

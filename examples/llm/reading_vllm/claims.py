@@ -57,9 +57,7 @@ RULES = {
 def serve(rules, rate, seed, prompt=PROMPT):
     """What `count` requests saw, in ms, and the seconds for all of them."""
     kind, budget = RULES[rules]
-    backend.watch = watch = Watch()
     machine = kind(NaiveBlocks(POOL, BLOCK), budget, SLOTS)
-    engine = Engine(backend, machine, clock=watch)
     requests = workload(
         count,
         rate,
@@ -68,6 +66,8 @@ def serve(rules, rate, seed, prompt=PROMPT):
         seed=seed,
         vocab=model.config.vocab,
     )
+    backend.watch = watch = Watch()
+    engine = Engine(backend, machine, clock=watch)
     end = replay(engine, requests, watch.wait)
     gaps = 1e3 * np.concatenate([np.diff(r.times) for r in requests])
     first = [1e3 * (r.times[0] - r.arrival) for r in requests]
