@@ -779,7 +779,8 @@ class Claim(Result):
         rows = [[name, format_value(value), self.unit or ""] for name, value in values.items()]
         if self.seeds:
             rows.append(["seeds with this verdict", f"{self.agreeing()} of {len(self.seeds)}", ""])
-        condition = f": {self.depends['en']}" if self.depends else ""
+        decides = self.depends and self.verdict == "depends"
+        condition = f": {self.depends['en']}" if decides else ""
         return [["", "value", "unit"], *rows, ["verdict", self.verdict + condition, ""]]
 
     def agreeing(self) -> int:
@@ -787,7 +788,9 @@ class Claim(Result):
         return agreeing(self.rule, self.expected, self.measured, self.seeds or [])
 
     def settled(self) -> str:
-        """The verdict by its rule."""
+        """The verdict by its rule; 'open' where the control was missed, since the measurement tells nothing then."""
+        if self.control.missed():
+            return "open"
         other = self.sides[1].value if self.sides else None
         return settled(
             self.rule,
@@ -807,14 +810,10 @@ class Claim(Result):
             yield f"the claim '{self.id}' has {len(self.sides)} sides; a condition has two"
         elif self.rule in RULES and self.verdict in VERDICTS and self.verdict != self.settled():
             yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {self.settled()}"
+        if self.sides and self.measured != self.sides[0].value:
+            yield f"the claim '{self.id}': measured is not what its first side has"
         if bool(self.depends) != bool(self.sides):
             yield f"the claim '{self.id}' needs both, a condition and what was measured on its two sides"
-        if self.control.missed():
-            has_to = self.control.within or self.control.known
-            yield (
-                f"the control of the claim '{self.id}' came out as {short(self.control.value)} and had to be "
-                f"{short(has_to)}: the measurement tells nothing"
-            )
         texts = [self.place, self.statement, self.control.what, self.depends or self.place]
         for both in (*texts, *(side.what for side in self.sides or ())):
             if set(both) != {"en", "zh"}:
@@ -1145,12 +1144,11 @@ def claim(
     them. rule: how they are compared (`verdict`). found: how it was found, 'measured' on the GPU, 'counted' (results,
     instructions, counters), 'computed' (arithmetic) or 'simulated' (a model's steps).
     control: what the same measurement gives where the answer is known: in words, that value, and what it has to be, a value
-    or (lowest, highest) for a number; where it is missed, there is no verdict and this raises.
+    or (lowest, highest) for a number; where it is missed, the verdict is 'open'.
     In place of measured: depends and sides, a condition and what was measured on either side of it, the source's own first,
     as (words, value); or seeds, what each of at least 20 seeds gave, of which the median counts.
     elsewhere: said of other hardware, so that a difference does not refute it; None: if it is a printed ratio ('gain').
-    Raises ValueError for another form, rule or way, a missing language, a control that is missed, and none or two of
-    measured, sides and seeds.
+    Raises ValueError for another form, rule or way, a missing language, and none or two of measured, sides and seeds.
     """
 
     def own(value: Any) -> Any:
@@ -1171,28 +1169,10 @@ def claim(
     expected, measured = own(expected), both[0].value if both else own(measured)
     if elsewhere is None:
         elsewhere = form == "printed" and rule == "gain"
-    other = both[1].value if both else None
-    verdict_ = settled(rule, expected, measured, other=other, seeds=each, elsewhere=elsewhere)
-    return _shown(
-        Claim(
-            id,
-            source,
-            dict(place),
-            form,
-            dict(statement),
-            expected,
-            measured,
-            unit,
-            rule,
-            _control(*control, own),
-            verdict_,
-            dict(depends) if depends else None,
-            found,
-            both,
-            each,
-            elsewhere,
-        )
-    )
+    said = (id, source, dict(place), form, dict(statement), expected, measured, unit, rule)
+    more = (dict(depends) if depends else None, found, both, each, elsewhere)
+    made = Claim(*said, _control(*control, own), "open", *more)
+    return _shown(replace(made, verdict=made.settled()))
 
 
 def _control(what: Both, value: Any, known: Any, own: Callable[[Any], Any]) -> Control:

@@ -410,7 +410,7 @@ def verdict_html(claim: dict[str, Any]) -> str:
     """The verdict of a claim as a marked word, with its condition."""
     cls, mark = _VERDICTS[claim["verdict"]]
     word = _marked(cls, mark, text(f"claim.{claim['verdict']}"))
-    if not claim.get("depends"):
+    if not claim.get("depends") or claim["verdict"] != "depends":
         return word
     condition = escape(claim["depends"][locale.current()])
     what = f'<span class="ct-claims__condition">{condition}</span>'

@@ -10,7 +10,7 @@ import pytest
 from cudatut import catalog, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording, UnfitRecordingError
-from cudatut.results import FORMS, MIME, RULES, VERDICTS
+from cudatut.results import FORMS, FOUND, MIME, RULES, VERDICTS, read
 from cudatut.site import claims, contents, locale
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,7 +134,15 @@ def test_table(shown):
     records, parts = shown(
         start__add=[claim("one"), claim("two", verdict="refuted", unit=None, measured="no")],
         start__later=[
-            claim("three", verdict="depends", depends={"en": "if large", "zh": "很大时"})
+            claim(
+                "three",
+                verdict="depends",
+                depends={"en": "if large", "zh": "很大时"},
+                sides=[
+                    {"what": {"en": "large <b>", "zh": "大 <b>"}, "value": [4_587_520, 3]},
+                    {"what": {"en": "small <b>", "zh": "小 <b>"}, "value": [4_587_521, 3]},
+                ],
+            )
         ],
     )
     found = claims.settled(records, parts)
@@ -152,6 +160,8 @@ def test_table(shown):
     assert "with padding &lt;u&gt;" in en and "填充之后 &lt;u&gt;" in zh
     assert en.count("12,345") == zh.count("12,345") == 3
     assert "within 25% of the gain" in en and "by at least 2%" in en and "25%" in zh
+    assert "measured: large &lt;b&gt;" in en and "实测：小 &lt;b&gt;" in zh
+    assert "4,587,521, 3 conflicts" in en
     assert "if large" in en and "很大时" in zh and "if large" not in zh
     for html in (en, zh):
         assert re.findall(r'<tr id="([^"]*)"', html) == ["one", "two", "three"]
@@ -225,18 +235,63 @@ def test_the_examples_declare_ten_claims_and_more(declared):
 
 def test_what_the_examples_declare_is_whole(declared):
     """Found here rather than by the run on a GPU that records them."""
-    needed = {"id", "source", "place", "form", "statement"}
-    needed |= {"expected", "measured", "rule", "control"}
-    known = {"form": FORMS, "rule": RULES}
+    needed = {"id", "source", "place", "form", "statement", "expected", "rule", "control"}
+    values = {"measured", "sides", "seeds"}
+    may = values | {"unit", "depends", "found", "elsewhere"}
+    known = {"form": FORMS, "rule": RULES, "found": FOUND}
     for name, words in declared:
-        assert not needed - set(words) and set(words) - needed <= {"unit", "depends"}, name
-        for key, values in known.items():
-            if isinstance(words[key], ast.Constant):
-                assert words[key].value in values, (name, key)
-        what = words["control"].elts[0] if isinstance(words["control"], ast.Tuple) else None
+        assert not needed - set(words) and set(words) - needed <= may, name
+        assert len(values & set(words)) == 1, (name, "one of measured, sides and seeds")
+        assert ("depends" in words) == ("sides" in words), (name, "a condition has two sides")
+        for key, possible in known.items():
+            if isinstance(words.get(key), ast.Constant):
+                assert words[key].value in possible, (name, key)
+        control = words["control"]
+        what = control.elts[0] if isinstance(control, ast.Tuple) else None
+        assert what is None or len(control.elts) == 3, (name, "a control has to be something")
         for both in (words["place"], words["statement"], what, words.get("depends")):
             if isinstance(both, ast.Dict):
                 assert {ast.literal_eval(key) for key in both.keys} == {"en", "zh"}, name
+
+
+def other_numbers(claim):
+    """Claims of which nothing else differs than what came out: as expected, far from it, on either side."""
+    numbers = isinstance(claim["expected"], (int, float)) and claim["rule"] != "equal"
+    far = {"above": -1e9, "below": 1e9}.get(claim["rule"], 1e9) if numbers else "another"
+    near = claim["expected"]
+    if numbers and claim["rule"] != "gain":
+        near = -far
+    for first in (near, far):
+        more = {"seeds": [first] * len(claim["seeds"])} if claim.get("seeds") else {}
+        if not claim.get("sides"):
+            yield {**claim, **more, "measured": first}
+            continue
+        for second in (near, far):
+            both = zip(claim["sides"], (first, second), strict=True)
+            sides = [{**side, "value": value} for side, value in both]
+            yield {**claim, **more, "measured": first, "sides": sides}
+
+
+def test_no_verdict_is_beyond_a_measurement(book):
+    """Fed other numbers, each claim of the book gets another verdict; a condition may turn out not to matter."""
+    for one in claims.settled(*book):
+        verdicts = [read(claim).settled() for claim in other_numbers(one.claim)]
+        wanted = 3 if one.claim.get("sides") else 2
+        assert len(set(verdicts)) == wanted, (one.claim["id"], verdicts)
+
+
+def test_a_control_may_be_missed(book):
+    """Each control of the book has to be something, and other numbers would have refused the recording."""
+    for one in claims.settled(*book):
+        control = one.claim["control"]
+        assert control.get("known") is not None or control.get("within"), one.claim["id"]
+        assert not read(one.claim).control.missed()
+        damaged = read({**one.claim, "control": {**control, "value": "another"}})
+        assert damaged.control.missed(), one.claim["id"]
+
+
+def test_the_book_has_settled_enough(book):
+    assert len(claims.settled(*book)) >= 95
 
 
 @pytest.mark.parametrize("lang", locale.LANGUAGES)

@@ -139,53 +139,15 @@ plain_us, tiled_us = (tile_times[name].median_us for name in tiled)
 ct.facts("runs of eight", {"time, with tiles / without": tiled_us / plain_us})
 
 
-# %% claim-tiles
-def beside(count, plain):
-    """A count in words, beside that of the plain kernel."""
-    if abs(count / plain - 1) < 0.02:
-        return "as many"
-    return "fewer" if count < plain else "more"
-
-
+# %% tiles-counted
 if issued:
     plain, in_tiles, agreeing = issued
-    ct.claim(
-        id="partition-removes-divergence",
-        source="Learn CUDA Programming, notes",
-        place={
-            "en": "section on warp divergence, last of the five options",
-            "zh": "“Warp Divergence”一节，五种办法的最后一种",
+    ct.facts(
+        "warp instructions / those of the kernel without tiles",
+        {
+            "tiles of eight lanes, each with its own side": in_tiles / plain,
+            "a side for each warp": agreeing / plain,
         },
-        form="said",
-        statement={
-            "en": "tiled_partition of cooperative groups is listed, without an "
-            "example, as the last of five means against divergence. Used "
-            "as follows: each tile of eight lanes agrees, and a warp has "
-            "four sides. Instructions that the warps issue with "
-            "tiled_partition, beside those without:",
-            "zh": "协作组的 tiled_partition 被列为减轻分支发散的五种办法的最后一"
-            "种，没有举例。这里这样用：每组 8 个 lane 走向一致，一个线程束"
-            "有四个分支。用 tiled_partition 之后，线程束发出的指令与不用时"
-            "相比：",
-        },
-        expected="fewer",
-        measured=beside(in_tiles, plain),
-        rule="equal",
-        control=(
-            {
-                "en": "different warps for different sides, the first of the "
-                "five means",
-                "zh": "让不同的线程束走不同的分支，五种办法的第一种",
-            },
-            beside(agreeing, plain),
-        ),
-        depends={
-            "en": "how it is used: dividing a warp into tiles saves nothing by "
-            "itself",
-            "zh": "怎么用：只把线程束分成小组，并不能减少指令",
-        }
-        if beside(in_tiles, plain) != "fewer"
-        else None,
     )
 
 # %% lock

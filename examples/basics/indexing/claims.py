@@ -59,9 +59,11 @@ ct.claim(
     expected=1,
     measured=sms,
     rule="equal",
+    found="counted",
     control=(
         {"en": "a grid of one block", "zh": "只有一个线程块的网格"},
         sms_of_one,
+        1,
     ),
 )
 
@@ -132,11 +134,13 @@ ct.claim(
     expected=0,
     measured=wrong,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "two blocks of three threads, without the factor blockDim.x",
             "zh": "两个线程块，每块三个线程，公式里少乘 blockDim.x",
         },
         spoilt,
+        4,
     ),
 )

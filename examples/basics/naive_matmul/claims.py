@@ -80,9 +80,11 @@ if counted:
         expected=1024**3,
         measured=int(value[FFMA]),
         rule="equal",
+        found="counted",
         control=(
             {"en": "the same kernel with k = 0", "zh": "同一个 kernel，k = 0"},
             int(of_no_terms[FFMA]),
+            0,
         ),
     )
 
@@ -141,12 +143,14 @@ ct.claim(
     expected=0,
     measured=on_whole,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same on fractions, which this program does not use",
             "zh": "换成小数（原程序没有用）",
         },
         on_fractions,
+        (1, 256 * 256),
     ),
 )
 
@@ -202,5 +206,6 @@ ct.claim(
     control=(
         {"en": "16 x 16 against itself", "zh": "16 × 16 与自己比"},
         times["16x16 again"].median_us / times["16x16"].median_us,
+        (0.97, 1.03),
     ),
 )

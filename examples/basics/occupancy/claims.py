@@ -74,12 +74,14 @@ ct.claim(
     expected=(1, 32),
     measured=(blocks, 32 * blocks),
     rule="equal",
+    found="computed",
     control=(
         {
             "en": "the tiled kernel on this GPU; the driver says the same",
             "zh": "这块 GPU 上的分块 kernel；驱动给出的也是这个数",
         },
         (blocks_here, 32 * blocks_here),
+        (tiled.blocks_per_sm, 32 * tiled.blocks_per_sm),
     ),
 )
 
@@ -153,6 +155,7 @@ ct.claim(
     expected=(8, 1536),
     measured=seen,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same with so much shared memory per block that 8 and 3 "
@@ -160,13 +163,9 @@ ct.claim(
             "zh": "同样的测量，但每块占用的共享内存多到只放得下 8 个和 3 个线程块",
         },
         fewer,
+        (8, 1536),
     ),
-    depends={
-        "en": "the compute capability: these are the limits of 2.x",
-        "zh": "计算能力：这是 2.x 的上限",
-    }
-    if seen != (8, 1536)
-    else None,
+    elsewhere=True,  # the limits of compute capability 2.x
 )
 
 # %% chains
@@ -229,22 +228,36 @@ ct.claim(
         "要等前一次的结果，相隔的周期数取整，再乘以 8：",
     },
     expected=8,
-    measured=8 * round(latency),
+    depends={
+        "en": "whether other warps fill the time in which this one waits",
+        "zh": "这个线程束等待时，有没有别的线程束来填补",
+    },
+    sides=(
+        (
+            {"en": "a single warp", "zh": "只有一个线程束"},
+            8 * round(latency),
+        ),
+        (
+            {
+                "en": "share of one warp among many, which keep its scheduler "
+                "busy",
+                "zh": "线程束很多、调度器一直忙时，每个线程束分摊",
+            },
+            8 * round(per_instruction),
+        ),
+    ),
     unit="cycles",
     rule="equal",
     control=(
         {
-            "en": "share of one warp among many, which keep its scheduler busy",
-            "zh": "线程束很多、调度器一直忙时，每个线程束分摊",
+            "en": "a single warp with eight chains, none of which waits for "
+            "another: were the warp itself slow, it would show here, too",
+            "zh": "只有一个线程束，但有八条互不等待的链；若是线程束本身慢，"
+            "这里也会慢",
         },
-        8 * round(per_instruction),
+        8 * round(4 / fmas_per_cycle(4, 8)),
+        8,
     ),
-    depends={
-        "en": "whether other warps fill the time in which this one waits",
-        "zh": "这个线程束等待时，有没有别的线程束来填补",
-    }
-    if round(latency) != 1
-    else None,
 )
 
 # %% claim-scheduler
@@ -269,16 +282,12 @@ ct.claim(
     rule="equal",
     control=(
         {
-            "en": "a single warp, which waits for each result",
-            "zh": "只有一个线程束，每次都等结果",
+            "en": "a single warp, which waits for each result: two cycles and "
+            "more on every GPU",
+            "zh": "只有一个线程束，每次都等结果：任何 GPU 上都不止一个周期",
         },
         round(latency),
+        (2, 40),
     ),
-    depends={
-        "en": "the GPU: right for compute capability 1.x, whose SMs had eight "
-        "units for the 32 lanes",
-        "zh": "GPU：计算能力 1.x 时成立，当时一个 SM 只有八个部件执行 32 个 lane",
-    }
-    if round(per_instruction) != 4
-    else None,
+    elsewhere=True,  # compute capability 1.x: eight units for the 32 lanes
 )

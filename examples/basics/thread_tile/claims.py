@@ -74,12 +74,14 @@ ct.claim(
     expected=(256, 172, 88),
     measured=tuple(by_hand),
     rule="equal",
+    found="computed",
     control=(
         {
             "en": "one result: 7 + 7 words, the old C and the new",
             "zh": "一个结果：7 + 7 个字，加上旧的和新的 C",
         },
         words_of([(0, 0)]),
+        16,
     ),
 )
 
@@ -112,12 +114,14 @@ if counted:
         expected=side / 32,
         measured=eight,
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "one result per thread in tiles of 32 x 32, K/16",
                 "zh": "分块为 32 × 32、每线程一个结果，K/16",
             },
             one,
+            64.0,
         ),
     )
 
@@ -232,5 +236,6 @@ ct.claim(
             "zh": "每线程 8 个结果，与自己比",
         },
         us["8 results, depth 8"] / again_us,
+        (0.97, 1.03),
     ),
 )

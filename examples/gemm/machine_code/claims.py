@@ -52,12 +52,14 @@ ct.claim(
     measured=loads_per_fma("tiled"),
     unit="words per FMA in the PTX",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "`thread_tile`, which loads 9 words for 8 FMAs",
             "zh": "`thread_tile`，每 8 次 FMA 读 9 个字",
         },
         loads_per_fma("thread_tile"),
+        9 / 8,
     ),
 )
 
@@ -95,6 +97,7 @@ ct.claim(
     # 8 rows x 8 depths of A; of B one column: 8 depths.
     measured=wide_operand("thread_tile", 8 * 8, 8),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "`block_tile_2d`: its 8 words of B in a row come by LDS.128",
@@ -103,5 +106,6 @@ ct.claim(
         # By pairs come 8 rows x 8 depths of A, by fours 8 depths x 8 of B: the
         # same number of words, so A counts as 0 here.
         wide_operand("block_tile_2d", 0, 8 * 8),
+        "B",
     ),
 )

@@ -53,10 +53,6 @@ if not ct.tool.running():
         control=(
             {"en": "cuBLAS against itself", "zh": "cuBLAS 与它自己相比"},
             cublas / times["again"].median_us,
+            (0.97, 1.03),
         ),
-        depends={
-            "en": "the GPU, whether the tiles were tuned for it, and how much "
-            "cuBLAS does for it",
-            "zh": "GPU，分块参数是否针对它调优过，以及 cuBLAS 为它做了多少优化",
-        },
     )

@@ -77,9 +77,10 @@ if counted:
         form="said",
         statement={
             "en": "Where each thread copies all weights of its filter, the loads "
-            "are uncoalesced. (Sectors of a load of a warp; neighboring words "
-            "for neighboring lanes would need 4, so uncoalesced is above 4.)",
-            "zh": "每个线程各自复制所属滤波器的全部权重时，读取未合并。（线程束一次读取的扇区数；"
+            "are uncoalesced. (Sectors of a load of a warp, in blocks of 8 × 8 × "
+            "4; neighboring words for neighboring lanes would need 4, so "
+            "uncoalesced is above 4.)",
+            "zh": "每个线程各自复制所属滤波器的全部权重时，读取未合并。（线程块为 8 × 8 × 4 时，线程束一次读取的扇区数；"
             "相邻 lane 读相邻的字需要 4 个，未合并则高于 4。）",
         },
         expected=4.0,
@@ -91,13 +92,8 @@ if counted:
                 "zh": "所有线程一起复制时",
             },
             together,
+            4.0,
         ),
-        depends={
-            "en": "the shape of a block: where 32 lanes have the same filter they "
-            "all read one word, which is one sector; it is read by every warp",
-            "zh": "线程块的形状：32 个 lane 属于同一个滤波器时，都读同一个字，只要一个扇区，"
-            "只是每个线程束都要读一遍",
-        },
     )
 ct.claim(
     id="conv-weights-together",
@@ -116,6 +112,7 @@ ct.claim(
     control=(
         {"en": "each for itself beside itself", "zh": "各自复制与自己相比"},
         times["each for itself"].median_us / times["each, again"].median_us,
+        (0.97, 1.03),
     ),
 )
 
@@ -168,9 +165,11 @@ ct.claim(
     expected=[1, places],
     measured=of_first_block((16, 16, 1)),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with blocks of 64 × 1", "zh": "线程块为 64 × 1 时"},
         of_first_block((64, 1, 1)),
+        (1, 64),
     ),
 )
 
@@ -209,12 +208,14 @@ ct.claim(
     expected=y.size,
     measured=int((found == turned).sum()),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the sum of f(t + τ) g(τ), a cross-correlation",
             "zh": "f(t + τ) g(τ) 之和，即互相关",
         },
         int((found == reference(shape, x, w)).sum()),
+        640,
     ),
 )
 
@@ -249,13 +250,27 @@ ct.claim(
         "zh": "图像有三个通道，就有三个卷积核分别进行计算。（三通道图像得到的结果平面数。）",
     },
     expected=3,
-    measured=planes_of(three),
-    rule="equal",
-    control=({"en": "with three groups", "zh": "分三组时"}, planes_of(apart)),
     depends={
         "en": "whether results are added up: a filter has a slice for each "
         "channel and one sum, as in its code; depthwise they stay apart",
         "zh": "结果是否相加：一个滤波器对每个通道有一片，加成一个结果，其代码就是这样；逐通道"
         "卷积才各自分开",
     },
+    sides=(
+        (
+            {"en": "one filter for all channels", "zh": "一个滤波器管所有通道"},
+            planes_of(three),
+        ),
+        ({"en": "depthwise", "zh": "逐通道"}, planes_of(apart)),
+    ),
+    rule="equal",
+    found="counted",
+    control=(
+        {
+            "en": "two filters for all channels: two planes, whatever the channels",
+            "zh": "两个滤波器管所有通道：不论几个通道，都是两个平面",
+        },
+        planes_of(three._replace(filters=2)),
+        2,
+    ),
 )

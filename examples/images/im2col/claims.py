@@ -96,6 +96,7 @@ if counted:
                 "zh": "矩阵乘法的 FMA 次数 / 行数 × 列数 × 深度",
             },
             product_fmas / (rows * columns * depth),
+            (0.97, 1.03),
         ),
     )
 if not ct.tool.running():
@@ -122,6 +123,7 @@ if not ct.tool.running():
                 "zh": "直接卷积与自己相比",
             },
             us["direct"] / us["direct, again"],
+            (0.97, 1.03),
         ),
     )
 
@@ -145,12 +147,14 @@ ct.claim(
     expected=second.channels * second.height * second.width,
     measured=second.product[2],
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "channels × rows × columns of the window, as its code has it",
             "zh": "通道数 × 窗口的行数 × 列数，即其代码中的写法",
         },
         second.channels * second.window[0] * second.window[1],
+        1152,
     ),
 )
 
@@ -180,9 +184,11 @@ ct.claim(
     expected=0,
     measured=outside(padded),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without padding", "zh": "没有填充时"},
         outside(padded._replace(pad=(0, 0))),
+        0,
     ),
 )
 
@@ -217,12 +223,14 @@ ct.claim(
     expected=found.size,
     measured=int((found == matrix.T.ravel()).sum()),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "in the order [C, KH, KW, B, H', W']",
             "zh": "按 [C, KH, KW, B, H', W'] 的次序",
         },
         int((found == matrix.ravel()).sum()),
+        1152,
     ),
 )
 filters = ct.rng(1).integers(-4, 5, (8, 4, 3, 3)).astype("float32")
@@ -252,9 +260,11 @@ ct.claim(
     expected=right.size,
     measured=wrong(filters),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with filters that are transposed", "zh": "转置卷积核时"},
         wrong(filters.reshape(8, rows).T),
+        256,
     ),
 )
 
@@ -281,5 +291,6 @@ if not ct.tool.running():
         control=(
             {"en": "theirs beside itself", "zh": "它与自己相比"},
             us["im2col, theirs"] / us["im2col, theirs again"],
+            (0.97, 1.03),
         ),
     )

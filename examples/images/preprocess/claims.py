@@ -78,6 +78,7 @@ ct.claim(
             "zh": "一次启动与它自己相比",
         },
         us["one launch again"] / us["one launch"],
+        (0.97, 1.03),
     ),
     unit="×",
 )

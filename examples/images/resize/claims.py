@@ -47,9 +47,11 @@ ct.claim(
     expected=0,
     measured=int((by_round < 0).sum()),
     rule="equal",
+    found="counted",
     control=(
         {"en": "found by `floor`", "zh": "由 `floor` 得到时"},
         int((by_floor < 0).sum()),
+        0,
     ),
 )
 
@@ -86,9 +88,11 @@ ct.claim(
     expected=0,
     measured=rows_that_differ(reference.EXCHANGED),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with the two exchanged", "zh": "把两者对调"},
         rows_that_differ(0),
+        0,
     ),
 )
 
@@ -120,12 +124,14 @@ ct.claim(
     expected=0,
     measured=beyond(600, 1200, lambda first: first > 600),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "refused where the second row is not in the image",
             "zh": "第二行不在图像内就跳过",
         },
         beyond(600, 1200, lambda first: first + 1 > 599),
+        0,
     ),
 )
 
@@ -172,12 +178,14 @@ ct.claim(
     expected=0,
     measured=left_over,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "a kernel that writes all pixels",
             "zh": "写出所有像素的 kernel",
         },
         wrong_border(),
+        0,
     ),
 )
 
@@ -200,6 +208,8 @@ ct.claim(
     expected=65,
     measured=CPU / GPU,
     rule="gain",
+    found="computed",
+    elsewhere=False,
     unit="×",
     control=(
         {
@@ -207,5 +217,6 @@ ct.claim(
             "zh": "分母换成 letterbox，它计算的像素更少",
         },
         CPU / LETTERBOX,
+        (64.5, 65.5),
     ),
 )

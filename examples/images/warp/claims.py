@@ -67,11 +67,13 @@ ct.claim(
     expected=0,
     measured=found,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "more than 8 levels with a matrix that leaves out half pixels",
             "zh": "矩阵里不计半个像素，相差超过 8 级",
         },
         of_corner > 8,
+        True,
     ),
 )

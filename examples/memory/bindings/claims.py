@@ -62,7 +62,7 @@ def works(*command):
 # %% triple-claim
 ct.claim(
     id="triple-chevrons",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={"en": "2.2, below the message of g++", "zh": "2.2，g++ 报错的下方"},
     form="said",
     statement={
@@ -74,17 +74,15 @@ ct.claim(
     expected=0,
     measured=works("g++", include, "-c", "main.cpp", "-o", "a.o"),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "nvcc, of the same as .cu",
             "zh": "同样内容的 .cu 文件，用 nvcc",
         },
         works(nvcc, "-c", "main.cu", "-o", "b.o"),
+        1,
     ),
-    depends={
-        "en": "nvcc reads it in .cu files; a .cpp file it hands to g++.",
-        "zh": "nvcc 只在 .cu 文件里识别它；.cpp 文件 nvcc 会直接交给 g++。",
-    },
 )
 
 # %% swapped
@@ -112,7 +110,7 @@ as_printed, in_order = launched(block, grid), launched(grid, block)
 # %% swapped-claim
 ct.claim(
     id="grid-and-block-swapped",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={
         "en": "2.2, main.cpp and print_index.cu",
         "zh": "2.2，main.cpp 与 print_index.cu",
@@ -128,9 +126,11 @@ ct.claim(
     expected=grid[0] * grid[1],
     measured=as_printed,
     rule="equal",
+    found="counted",
     control=(
         {"en": "given as (grid, block)", "zh": "按 (grid, block) 传"},
         in_order,
+        16,
     ),
 )
 
@@ -156,7 +156,7 @@ usual = machine_code("-O3")
 # %% debug-claim
 ct.claim(
     id="debug-flags",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={"en": "2.1, the Makefile, DEBUG=1", "zh": "2.1，Makefile，DEBUG=1"},
     form="code",
     statement={
@@ -168,16 +168,18 @@ ct.claim(
     expected=1,
     measured=int(machine_code("-O3", "-g", "-O0") != usual),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with -g -G", "zh": "用 -g -G"},
         int(machine_code("-g", "-G") != usual),
+        1,
     ),
 )
 
 # %% warnings-claim
 ct.claim(
     id="warnings-of-nvcc",
-    source="CUDA编程入门",
+    source="CUDA slides",
     place={
         "en": "2.1, the Makefile, SHOW_WARNING=1",
         "zh": "2.1，Makefile，SHOW_WARNING=1",
@@ -192,9 +194,11 @@ ct.claim(
     expected=1,
     measured=works(nvcc, "-Wall", "-c", "main.cu", "-o", "c.o"),
     rule="equal",
+    found="counted",
     control=(
         {"en": "with -Xcompiler -Wall", "zh": "用 -Xcompiler -Wall"},
         works(nvcc, "-Xcompiler", "-Wall", "-c", "main.cu", "-o", "d.o"),
+        1,
     ),
 )
 
@@ -224,9 +228,11 @@ ct.claim(
     expected=3,
     measured=threads_of("-Xcompiler", "-fopenmp"),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without the flag", "zh": "不加这个参数"},
         threads_of(),
+        1,
     ),
 )
 
@@ -247,24 +253,23 @@ ct.claim(
     place={"en": "the table of indices", "zh": "索引对照表"},
     form="said",
     statement={
-        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. Of "
-        "96 threads in blocks of 32, those that get their own number:",
-        "zh": "OpenCL 的 get_global_id 就是 blockIdx * blockDim + threadIdx。96 个线程，每个"
+        "en": "OpenCL's get_global_id is blockIdx * blockDim + threadIdx. (It also "
+        "adds the offset of a launch, if there is one; CUDA has none.) Of 96 "
+        "threads in blocks of 32, those that get their own number:",
+        "zh": "OpenCL 的 get_global_id 就是 blockIdx * blockDim + threadIdx。（OpenCL 启动时若给了偏移量，"
+        "还会加上；CUDA 没有偏移量。）96 个线程，每个"
         "线程块 32 个，得到自己编号的有多少个：",
     },
     expected=threads,
     measured=right,
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "with gridDim in the place of blockDim",
             "zh": "把 blockDim 换成 gridDim",
         },
         other,
+        32,
     ),
-    depends={
-        "en": "An OpenCL launch may have an offset, which get_global_id adds; "
-        "CUDA has none.",
-        "zh": "OpenCL 启动时可以给一个偏移量，get_global_id 会把它加上；CUDA 没有。",
-    },
 )

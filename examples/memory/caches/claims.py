@@ -80,6 +80,7 @@ ct.claim(
             "zh": "同样在 L2 里，环的大小不同",
         },
         cycles["L2"] / again,
+        (0.9, 1.1),
     ),
 )
 
@@ -108,6 +109,7 @@ ct.claim(
             "zh": "同样是全局内存里的数组，放得进 L1 时与 L2 之比",
         },
         1 / l2_l1,
+        (0.01, 0.9),
     ),
 )
 
@@ -166,6 +168,7 @@ ct.claim(
     control=(
         {"en": "L2 beside itself", "zh": "L2 与自己相比"},
         rates["L2"] / rates["L2 again"],
+        (0.97, 1.03),
     ),
 )
 
@@ -218,5 +221,6 @@ ct.claim(
     control=(
         {"en": "lines that nobody has read", "zh": "谁也没有读过的缓存行"},
         float(np.median(unread)),
+        (0.0, 10.0),
     ),
 )

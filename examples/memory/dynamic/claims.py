@@ -127,6 +127,7 @@ ct.claim(
     control=(
         {"en": "rows of equal length", "zh": "各行一样长"},
         gain(took["all of 32"]),
+        (0.0, 1.1),
     ),
     unit="×",
 )
@@ -174,6 +175,7 @@ ct.claim(
     control=(
         {"en": "a kernel that launches nothing", "zh": "什么也不启动的 kernel"},
         little,
+        0.0,
     ),
     unit="MB",
 )
@@ -225,6 +227,7 @@ ct.claim(
     control=(
         {"en": "every pixel beside itself", "zh": "逐个像素与自己相比"},
         us["again"] / us["every pixel"],
+        (0.97, 1.03),
     ),
     unit="×",
 )

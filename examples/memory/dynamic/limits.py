@@ -104,5 +104,6 @@ ct.claim(
     expected=24,
     measured=deepest,
     rule="equal",
-    control=({"en": "of 20", "zh": "要求 20 层"}, allowed),
+    found="counted",
+    control=({"en": "of 20", "zh": "要求 20 层"}, allowed, 20),
 )

@@ -64,7 +64,6 @@ ct.table(
 )
 
 # %% constant-conflicts
-several = load["constant", 1] / load["constant", 0]
 ct.claim(
     id="constant-memory-no-conflicts",
     source="CUDA slides 2.7",
@@ -75,24 +74,35 @@ ct.claim(
     form="said",
     statement={
         "en": "Constant memory serves to avoid conflicts when threads read data. "
-        "(Time of a load of 32 different words / of one word for all lanes; "
-        "without conflicts it would be about 1, and we take 1.5 as the bound.)",
-        "zh": "常量内存用来避免线程读数据时的冲突。（32 个 lane 各读一个字的时间 / "
-        "都读同一个字的时间；没有冲突就约为 1，以 1.5 为界。）",
+        "(Time of a load by the lanes of a warp / of the same load from shared "
+        "memory; without conflicts at most 1.5, our bound.)",
+        "zh": "常量内存用来避免线程读数据时的冲突。（一个线程束读一次的时间 / 从共享内存同样读一次"
+        "的时间；没有冲突时至多 1.5，这是我们定的界限。）",
     },
     expected=1.5,
-    measured=several,
-    rule="below",
-    unit="×",
-    control=(
-        {"en": "the same in shared memory", "zh": "同样，在共享内存里"},
-        load["shared", 1] / load["shared", 0],
-    ),
     depends={
         "en": "whether all lanes read the same word: then one reading serves "
         "them all",
         "zh": "所有 lane 是否读同一个字：如果是，读一次就够了",
-    }
-    if several > 1.5
-    else None,
+    },
+    sides=(
+        (
+            {"en": "one word for all", "zh": "都读同一个字"},
+            load["constant", 0] / load["shared", 0],
+        ),
+        (
+            {"en": "a word for each", "zh": "各读一个字"},
+            load["constant", 1] / load["shared", 1],
+        ),
+    ),
+    rule="below",
+    unit="×",
+    control=(
+        {
+            "en": "shared memory, a word for each / one for all",
+            "zh": "共享内存，各读一个字 / 都读同一个字",
+        },
+        load["shared", 1] / load["shared", 0],
+        (0.9, 1.1),
+    ),
 )

@@ -121,6 +121,7 @@ ct.claim(
     control=(
         {"en": "the same loop with pinned memory", "zh": "同一循环，锁页内存"},
         found["pinned"]["all three stages"],
+        (0.0, 0.8),
     ),
     unit="x the sum",
 )
@@ -152,6 +153,7 @@ ct.claim(
             "zh": "kernel 也放在这四个流里",
         },
         with_kernel("pinned"),
+        (0.0, 0.8),
     ),
     unit="x the sum",
 )
@@ -192,6 +194,7 @@ ct.claim(
             "zh": "同样的调用，锁页内存",
         },
         in_calls(one),
+        (0.0, 0.3),
     ),
     unit="of the time",
 )

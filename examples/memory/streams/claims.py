@@ -182,11 +182,8 @@ ct.claim(
     control=(
         {"en": "one stream beside itself", "zh": "单流与自己相比"},
         controls[small],
+        (0.97, 1.03),
     ),
-    depends={
-        "en": "how long the copies take beside the kernel",
-        "zh": "复制的用时与 kernel 用时之比",
-    },
 )
 
 # %% five-streams-full
@@ -210,11 +207,8 @@ ct.claim(
     control=(
         {"en": "one stream beside itself", "zh": "单流与自己相比"},
         controls[full],
+        (0.97, 1.03),
     ),
-    depends={
-        "en": "the link's rate, the kernel's time and the memory of the host",
-        "zh": "链路速率、kernel 的用时和主机内存的种类",
-    },
 )
 
 # %% [markdown]
@@ -282,27 +276,29 @@ ct.claim(
     form="said",
     statement={
         "en": "PCIe is shared, so only one copy runs at a time. Copies under "
-        "way at once, two in two streams, in opposite directions and in the "
-        "same one:",
+        "way at once, two in two streams:",
         "zh": "PCIe 是共享的，所以同一时间只能执行一个 memcpy。两个流里各有一个"
-        "复制，方向相反和方向相同时，同时进行的有几个：",
+        "复制，同时进行的有几个：",
     },
-    expected=(1, 1),
-    measured=(opposite, same),
+    expected=1,
+    depends={
+        "en": "whether both go in the same direction",
+        "zh": "两个复制的方向是否相同",
+    },
+    sides=(
+        ({"en": "the same direction", "zh": "方向相同"}, same),
+        ({"en": "opposite directions", "zh": "方向相反"}, opposite),
+    ),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "two in opposite directions, in one stream",
             "zh": "方向相反的两个放在一个流里",
         },
         one_stream,
+        1,
     ),
-    depends={
-        "en": "whether both go in the same direction",
-        "zh": "两个复制的方向是否相同",
-    }
-    if opposite != same
-    else None,
 )
 
 # %% [markdown]
@@ -348,32 +344,44 @@ def runs_at_once(flags):
 
 
 blocking, non_blocking = runs_at_once(0), runs_at_once(1)
+with order.watched() as log:
+    for i in range(2):
+        log.does(f"kernel {i}", f"stream {i}")
+        spin(1_000_000, grid=1, block=1, stream=streams[i])
+in_two_streams = order.at_once(log.commands)
+wait()
 
 # %% default-stream-waits-for-any
 ct.claim(
     id="default-stream-waits-for-any",
-    source="Learn CUDA Programming notes",
+    source="Learn CUDA Programming, notes",
     place={"en": "CUDA Streams", "zh": "CUDA Streams 一节"},
     form="said",
     statement={
         "en": "The default stream does not run anything while earlier work in "
         "any stream of the GPU goes on. Kernels under way at once, one in a "
-        "blocking and one in a non-blocking stream, each with one in the "
-        "default stream behind it:",
-        "zh": "只要 GPU 上任何一个流里还有先前的工作，默认流就不会执行。阻塞流"
-        "和非阻塞流里各一个 kernel，后面各跟一个默认流里的 kernel，同时运行的有几个：",
+        "stream, and behind it one in the default stream:",
+        "zh": "只要 GPU 上任何一个流里还有先前的工作，默认流就不会执行。一个流里有"
+        "一个 kernel，后面跟一个默认流里的 kernel，同时运行的有几个：",
     },
-    expected=(1, 1),
-    measured=(blocking, non_blocking),
-    rule="equal",
-    control=(
-        {"en": "the blocking stream", "zh": "阻塞流"},
-        blocking,
-    ),
+    expected=1,
     depends={
         "en": "whether the stream was made as a non-blocking one",
         "zh": "那个流是不是以非阻塞方式创建的",
-    }
-    if blocking != non_blocking
-    else None,
+    },
+    sides=(
+        ({"en": "a blocking stream", "zh": "阻塞流"}, blocking),
+        ({"en": "a non-blocking stream", "zh": "非阻塞流"}, non_blocking),
+    ),
+    rule="equal",
+    found="counted",
+    control=(
+        {
+            "en": "both in streams of their own: were the kernels too short to "
+            "meet, it would show",
+            "zh": "两个 kernel 各在一个流里；若是 kernel 太短碰不到一起，这里看得出来",
+        },
+        in_two_streams,
+        2,
+    ),
 )

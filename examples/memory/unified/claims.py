@@ -88,9 +88,11 @@ ct.claim(
     expected=GPU,
     measured=lies_with(GPU),
     rule="equal",
+    found="counted",
     control=(
         {"en": "touched first by the host", "zh": "主机先访问"},
         lies_with(HOST),
+        "host",
     ),
 )
 
@@ -123,9 +125,11 @@ ct.claim(
     expected=0,
     measured=slow_touches(read_by_gpu, True),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without the advice", "zh": "不给建议"},
         slow_touches(read_by_gpu, False),
+        24,
     ),
 )
 
@@ -155,9 +159,11 @@ ct.claim(
     expected=0,
     measured=slow_touches(host_after_gpu, True),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without the advice", "zh": "不给建议"},
         slow_touches(host_after_gpu, False),
+        24,
     ),
 )
 
@@ -191,9 +197,11 @@ ct.claim(
     expected=0,
     measured=slow_touches(both_read, True),
     rule="equal",
+    found="counted",
     control=(
         {"en": "without the advice", "zh": "不给建议"},
         slow_touches(both_read, False),
+        48,
     ),
 )
 ct.claim(
@@ -211,9 +219,11 @@ ct.claim(
     expected=1,
     measured=slow_touches(both_read, True, write=7),
     rule="equal",
+    found="counted",
     control=(
         {"en": "nothing written", "zh": "什么也不写"},
         slow_touches(both_read, True),
+        0,
     ),
 )
 
@@ -265,19 +275,16 @@ ct.claim(
     expected="yes",
     measured=with_number,
     rule="equal",
+    found="counted",
+    elsewhere=True,  # up to CUDA 12 the function takes a number
     control=(
         {
             "en": "with a cudaMemLocation and flags",
             "zh": "用 cudaMemLocation 和 flags",
         },
         compiles("gpu, 0"),
+        "yes",
     ),
-    depends={
-        "en": "the version: up to CUDA 12 the function takes a number",
-        "zh": "版本：直到 CUDA 12，这个函数接受编号",
-    }
-    if with_number == "no"
-    else None,
 )
 
 # %% [markdown] about-segfault
@@ -340,14 +347,11 @@ ct.claim(
     expected="segmentation fault",
     measured=while_it_runs,
     rule="equal",
+    found="counted",
+    elsewhere=True,  # systems without concurrent managed access
     control=(
         {"en": "a read at address 16", "zh": "读地址 16"},
-        ended("16"),  # of address 0, string_at reads nothing
+        ended("16"),
+        "segmentation fault",  # of address 0, string_at reads nothing
     ),
-    depends={
-        "en": "whether the system has concurrent managed access",
-        "zh": "系统是否支持主机与 GPU 同时访问托管内存",
-    }
-    if while_it_runs == "read"
-    else None,
 )

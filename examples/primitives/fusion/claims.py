@@ -65,7 +65,7 @@ ct.claim(
     expected=0.001,
     measured=comment,
     rule="below",
-    control=(CONTROL, code),
+    control=(CONTROL, code, (0.0, 0.001)),
 )
 
 # %% code
@@ -86,6 +86,7 @@ ct.claim(
     control=(
         {"en": "with the comment's constant", "zh": "用注释里的常数"},
         comment,
+        (0.01, 1.0),
     ),
 )
 
@@ -110,24 +111,34 @@ ct.claim(
     place=PLACE,
     form="code",
     statement={
-        "en": "The kernel as printed, started with enough blocks for 1,000 "
-        "elements, writes these. (Elements written.)",
-        "zh": "按打印的代码，为 1,000 个元素启动足够多的线程块，写出的就是这些元素。（写出的"
+        "en": "The kernel as printed, started with enough blocks, writes the "
+        "elements of its array. (Elements written beyond its end.)",
+        "zh": "按打印的代码，启动足够多的线程块，写出的就是数组的元素。（越过数组末尾写出的"
         "元素个数。）",
     },
-    expected=1_000,
-    measured=written(1_000),
+    expected=0,
+    depends={
+        "en": "whether the length is a multiple of the block's threads",
+        "zh": "长度是否为线程块大小的整数倍",
+    },
+    sides=(
+        (
+            {"en": "1,024 elements", "zh": "1,024 个元素"},
+            written(1_024) - 1_024,
+        ),
+        (
+            {"en": "1,000 elements", "zh": "1,000 个元素"},
+            written(1_000) - 1_000,
+        ),
+    ),
     rule="equal",
+    found="counted",
     control=(
         {
-            "en": "1,024 elements, a multiple of the block",
-            "zh": "1,024 个元素，是线程块大小的整数倍",
+            "en": "one element in room for 1,024: all others of its block",
+            "zh": "数组只有一个元素，空间有 1,024 个：写的是线程块里其余的全部",
         },
-        written(1_024),
+        written(1) - 1,
+        255,
     ),
-    depends={
-        "en": "whether the length is a multiple of the block's threads; else it "
-        "writes past the end",
-        "zh": "长度是否为线程块大小的整数倍；否则会越界写入",
-    },
 )

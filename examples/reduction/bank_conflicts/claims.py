@@ -61,12 +61,14 @@ if launches:
         expected=4_587_520,
         measured=strided,
         rule="equal",
+        found="counted",
         control=(
             {
                 "en": "sequential addressing; there the source prints 0 too",
                 "zh": "连续寻址；原文印出的也是 0",
             },
             sequential,
+            0,
         ),
     )
 
@@ -118,12 +120,14 @@ ct.claim(
         passes(lanes, f"step {step}") for step, lanes in steps.items()
     ),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "three times neighboring words: one pass each",
             "zh": "三次都读相邻的字：各一趟",
         },
         tuple(passes(list(k + lane), f"from word {k}") for k in (0, 1, 32)),
+        (1, 1, 1),
     ),
 )
 
@@ -145,6 +149,7 @@ ct.claim(
     expected=1,
     measured=passes(list(32 * lane), "one bank"),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "32 words of 32 banks, which is what the source's code does, "
@@ -153,6 +158,7 @@ ct.claim(
             "也是这样要求的",
         },
         passes(list(lane), "32 banks"),
+        1,
     ),
 )
 
@@ -208,11 +214,13 @@ ct.claim(
     measured=speed_up("sequential"),
     unit="×",
     rule="equal",
+    found="computed",
     control=(
         {
             "en": "the row of the strided index, printed as 1.64",
             "zh": "跨步索引那一行，印的是 1.64",
         },
         speed_up("strided"),
+        1.64,
     ),
 )

@@ -37,11 +37,13 @@ ct.claim(
     measured=int(of_float.sum()),
     unit="operations",
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "the same question for unsigned, where all of them exist",
             "zh": "对 unsigned 问同样的问题，那里十种都有",
         },
         int(of_unsigned.sum()),
+        10,
     ),
 )

@@ -50,6 +50,7 @@ ct.claim(
             "zh": "连续寻址与它自己相比",
         },
         before / bench["again"].median_us,
+        (0.97, 1.03),
     ),
 )
 
@@ -100,5 +101,6 @@ ct.claim(
             "zh": "2 个线程、只加一次的线程块；用手算，50%",
         },
         idle(1, threads=2),
+        50.0,
     ),
 )

@@ -48,11 +48,13 @@ ct.claim(
     expected=(2, 7),
     measured=(rounds_of(8), rounds_of(256)),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "blocks of 1 and of 2; by hand, 0 and 1 rounds",
             "zh": "1 个和 2 个线程；用手数，0 轮和 1 轮",
         },
         (rounds_of(1), rounds_of(2)),
+        (0, 1),
     ),
 )

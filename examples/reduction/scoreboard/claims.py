@@ -64,25 +64,38 @@ ct.claim(
     form="said",
     statement={
         "en": "Between CPU and GPU, an error within 1e-4 is generally "
-        "acceptable (its test refuses what differs by more). Elements of right "
-        "products, of 1,048,576, that differ by more; the kernel adds in the "
-        "order of the CPU, or in two halves:",
+        "acceptable (its test refuses what differs by more). Elements of a "
+        "right product, of 1,048,576, that differ by more:",
         "zh": "CPU 与 GPU 的结果相差在 1e-4 之内，一般可以接受（它的检验拒绝相差更多的）。正确的乘积中"
-        "（共 1,048,576 个元素）相差更多的有几个；kernel 按 CPU 的次序加，"
-        "或者分两半加：",
+        "（共 1,048,576 个元素）相差更多的有几个：",
     },
-    expected=(0, 0),
-    measured=(refused(), refused(parts=2)),
+    expected=0,
+    depends={
+        "en": "the order of the additions, and the size of the sums",
+        "zh": "加法的次序，以及和有多大",
+    },
+    sides=(
+        (
+            {
+                "en": "the kernel adds as the CPU does",
+                "zh": "kernel 按 CPU 的次序加",
+            },
+            refused(),
+        ),
+        (
+            {"en": "the kernel adds two halves", "zh": "kernel 分两半加"},
+            refused(parts=2),
+        ),
+    ),
     rule="equal",
+    found="counted",
     control=(
         {
-            "en": "two wrong products, the last term left out",
-            "zh": "两个错误的乘积，都漏了最后一项",
+            "en": "a wrong product, the last term left out: the test has to "
+            "refuse elements of it",
+            "zh": "错误的乘积，漏了最后一项：检验必须拒绝其中的元素",
         },
-        (refused(last=width - 1), refused(last=width - 1, parts=2)),
+        refused(last=width - 1),
+        (1, width * width),
     ),
-    depends={
-        "en": "the size of the sums, and the order of the additions",
-        "zh": "和有多大，以及加法的次序",
-    },
 )

@@ -60,8 +60,10 @@ ct.claim(
     expected=n,
     measured=of_notes,
     rule="equal",
+    found="counted",
     control=(
         {"en": "196 blocks of 256", "zh": "196 个线程块，每块 256 个"},
         of_256,
+        50_000,
     ),
 )

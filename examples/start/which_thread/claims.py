@@ -36,17 +36,27 @@ warps = gpu.max_threads_per_block // 32
 blocks = 4 * gpu.sm_count
 
 
-def in_order(kernel):
-    """Share of the blocks whose warps came in the order 0, 1, 2, ..."""
+def orders(kernel):
+    """In each block the order in which its warps came, shape (blocks, warps)."""
     order = ct.empty((blocks, warps), "int32")
     kernel(order, grid=blocks, block=32 * warps)
     order = order.get()
     each_once = np.tile(np.arange(warps), (blocks, 1))
     ct.check(np.sort(order, axis=1), each_once, name="each warp once")
+    return order
+
+
+def different(order):
+    return len(np.unique(order, axis=0))
+
+
+def in_order(order):
+    """Share of the blocks whose warps came in the order 0, 1, 2, ..."""
     return float(100 * (order == np.arange(warps)).all(axis=1).mean())
 
 
-as_they_come, by_turns = in_order(warp_arrival), in_order(in_turn)
+they_came, took_turns = orders(warp_arrival), orders(in_turn)
+as_they_come, by_turns = in_order(they_came), in_order(took_turns)
 
 # %% claim-warp-order
 ct.claim(
@@ -58,23 +68,23 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "Blocks run in any order, but the threads of a block do not: "
-        "their order is that of the warps, read here as that of their "
-        "numbers. Blocks whose warps passed in the order 0, 1, 2, ...:",
-        "zh": "线程块可以按任意次序执行，单个线程块中的线程却不能，它们的次序"
-        "是线程束的次序，这里理解为按线程束的编号。各线程束按 0、1、2、"
-        "…… 的次序通过的线程块：",
+        "en": "Blocks may run in any order, but the threads of a block may not: "
+        "their order is that of the warps. Different orders in which the warps "
+        "of a block passed, among all blocks:",
+        "zh": "线程块可以按任意次序执行，单个线程块中的线程却不能以任意次序执行，"
+        "它们的次序是线程束的次序。在所有线程块中，线程束通过的次序共有几种：",
     },
-    expected=100.0,
-    measured=as_they_come,
-    unit="%",
+    expected=1,
+    measured=different(they_came),
     rule="equal",
+    found="counted",
     control=(
         {
             "en": "a kernel in which the warps take turns",
             "zh": "各线程束轮流的 kernel",
         },
-        by_turns,
+        different(took_turns),
+        1,
     ),
 )
 
@@ -103,5 +113,6 @@ ct.claim(
             "zh": "各线程束轮流的 kernel",
         },
         100 - by_turns,
+        0.0,
     ),
 )

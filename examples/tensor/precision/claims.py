@@ -55,7 +55,7 @@ if able and not ct.tool.running():
             continue
         ct.claim(
             id=f"{name.lower()}-in-cublas",
-            source="S. Boehm, SGEMM worklog",
+            source="SGEMM worklog",
             place={
                 "en": "the note on cuBLAS in fp32, RTX A6000",
                 "zh": "关于 FP32 精度下 cuBLAS 的注释，RTX A6000",
@@ -92,7 +92,7 @@ if "TF32" in able and not ct.tool.running():
     moved, thin_moved = 12 * n * n / memory, 4 * n * (n + 32) / memory
     ct.claim(
         id="tensor-cores-memory-bound",
-        source="S. Boehm, SGEMM worklog",
+        source="SGEMM worklog",
         place={"en": "note 16", "zh": "注 16"},
         form="said",
         statement={
