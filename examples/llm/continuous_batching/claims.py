@@ -4,7 +4,7 @@
 #     title: {en: "Continuous batching: claims", zh: "连续批处理：有关说法"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 120
+#     timeout_s: 300
 #     sizes:
 #       layers: [12, 1]
 #       count: [64, 8]

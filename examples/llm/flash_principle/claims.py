@@ -4,7 +4,7 @@
 #     title: {en: "FlashAttention, the principle: claims", zh: "FlashAttention 原理：有关说法"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 120
+#     timeout_s: 300
 #     sizes:
 #       length: [512, 64]
 #       heads: [32, 2]

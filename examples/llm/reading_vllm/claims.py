@@ -4,7 +4,7 @@
 #     title: {en: "Reading vLLM today: claims", zh: "读今天的 vLLM：有关说法"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 240
+#     timeout_s: 300
 #     sizes:
 #       layers: [12, 1]
 #       count: [48, 3]
