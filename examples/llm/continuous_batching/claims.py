@@ -239,7 +239,8 @@ decoding = 31
 chunk = 225
 before = 1000  # tokens of that prompt that are computed already
 rng = ct.rng(3)
-lengths = np.append(rng.integers(32, 769, decoding), before + chunk)
+lengths = rng.choice(np.arange(32, 769), decoding, replace=False)
+lengths = np.append(lengths, before + chunk)  # no two are equal
 lengths = lengths.astype("int32")
 queries = np.append(np.ones(decoding, int), chunk)
 starts = np.append(0, np.cumsum(queries)).astype("int32")
@@ -288,12 +289,17 @@ expected = alone.get()
 
 
 # %% claim-shapes
+ONE_LAUNCH, ONE_EACH = "one launch", "a launch for each request"
+
+
 def launches_for(found):
     """Of one launch for all: did it give what each request gets alone?"""
-    same = np.array_equal(found, expected)
-    return "one launch" if same else "a launch for each request"
+    return ONE_LAUNCH if np.array_equal(found, expected) else ONE_EACH
 
 
+# A rectangle, [requests, queries, keys], takes those of one shape.
+shapes = set(zip(queries.tolist(), lengths.tolist()))
+of_shapes = ONE_EACH if len(shapes) == requests else ONE_LAUNCH
 wrong = np.where(np.arange(requests) < decoding, lengths - 1, lengths)
 ct.poison(together)
 attend(together, [lists(0, requests, wrong.astype("int32"))])
@@ -313,14 +319,32 @@ ct.claim(
     statement={
         "en": "Requests with other numbers of tokens, other keys or of another "
         "phase cannot be batched, so attention is split and run for each "
-        "request alone. (So did Orca in 2022, and batched all other "
-        "operations.) What a step with all three cases takes, so that each "
-        "request gets the same bits as alone.",
-        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要拆分注意力，对每个请求单独运行。（2022 年的 Orca 正是"
-        "这样做的，其余运算则一起批处理。）这里看三种情况都有的一步要用什么，才能让每个请求的结果与单独计算逐位相同。",
+        "request alone, as Orca did. What attention takes in a step with all "
+        "three cases, so that each request gets the same bits as alone.",
+        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要像 Orca 那样拆分注意力，对每个请求单独运行。"
+        "这里看三种情况都有的一步里，注意力要启动几次，才能让每个请求的结果与单独计算逐位相同。",
     },
-    expected="a launch for each request",
-    measured=launches_for(together.get()),
+    expected=ONE_EACH,
+    sides=(
+        (
+            {
+                "en": "a kernel over a rectangle, [requests, queries, keys]",
+                "zh": "在 [请求, 查询, 键] 这个矩形上计算的 kernel",
+            },
+            of_shapes,
+        ),
+        (
+            {
+                "en": "a kernel over a list of tiles, flash.cu",
+                "zh": "按分块列表计算的 kernel（flash.cu）",
+            },
+            launches_for(together.get()),
+        ),
+    ),
+    depends={
+        "en": "on whether the kernel wants all requests in one shape",
+        "zh": "kernel 是否要求所有请求形状相同",
+    },
     found="counted",
     rule="equal",
     control=(
@@ -329,7 +353,7 @@ ct.claim(
             "zh": "同样一次启动，但给的长度是错的，不应通过",
         },
         confused,
-        "a launch for each request",
+        ONE_EACH,
     ),
 )
 
