@@ -159,7 +159,7 @@ if not ct.tool.running():
             {
                 "en": "answers of equal length, where all of a batch end "
                 "together and nothing can be won",
-                "zh": "回答一样长，一批同时结束，没有可赢的",
+                "zh": "回答一样长，一批同时结束，没有可节省的时间",
             },
             float(np.median([gain(middle, seed) for seed in range(5)])),
             (0.85, 1.15),
