@@ -4,7 +4,7 @@
 #     title: {en: "Continuous batching: claims", zh: "连续批处理：有关说法"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 120
+#     timeout_s: 300
 #     sizes:
 #       layers: [12, 1]
 #       count: [64, 8]
@@ -159,7 +159,7 @@ if not ct.tool.running():
             {
                 "en": "answers of equal length, where all of a batch end "
                 "together and nothing can be won",
-                "zh": "回答一样长，一批同时结束，没有可赢的",
+                "zh": "回答一样长，一批同时结束，没有可节省的时间",
             },
             float(np.median([gain(middle, seed) for seed in range(5)])),
             (0.85, 1.15),
@@ -239,7 +239,8 @@ decoding = 31
 chunk = 225
 before = 1000  # tokens of that prompt that are computed already
 rng = ct.rng(3)
-lengths = np.append(rng.integers(32, 769, decoding), before + chunk)
+lengths = rng.choice(np.arange(32, 769), decoding, replace=False)
+lengths = np.append(lengths, before + chunk)  # no two are equal
 lengths = lengths.astype("int32")
 queries = np.append(np.ones(decoding, int), chunk)
 starts = np.append(0, np.cumsum(queries)).astype("int32")
@@ -288,12 +289,17 @@ expected = alone.get()
 
 
 # %% claim-shapes
+ONE_LAUNCH, ONE_EACH = "one launch", "a launch for each request"
+
+
 def launches_for(found):
     """Of one launch for all: did it give what each request gets alone?"""
-    same = np.array_equal(found, expected)
-    return "one launch" if same else "a launch for each request"
+    return ONE_LAUNCH if np.array_equal(found, expected) else ONE_EACH
 
 
+# A rectangle, [requests, queries, keys], takes those of one shape.
+shapes = set(zip(queries.tolist(), lengths.tolist()))
+of_shapes = ONE_EACH if len(shapes) == requests else ONE_LAUNCH
 wrong = np.where(np.arange(requests) < decoding, lengths - 1, lengths)
 ct.poison(together)
 attend(together, [lists(0, requests, wrong.astype("int32"))])
@@ -313,14 +319,32 @@ ct.claim(
     statement={
         "en": "Requests with other numbers of tokens, other keys or of another "
         "phase cannot be batched, so attention is split and run for each "
-        "request alone. (So did Orca in 2022, and batched all other "
-        "operations.) What a step with all three cases takes, so that each "
-        "request gets the same bits as alone.",
-        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要拆分 Attention，对每个请求单独运行。（2022 年的 Orca 正是"
-        "这样做的，其余运算则一起批处理。）这里看三种情况都有的一步要用什么，才能让每个请求的结果与单独计算逐位相同。",
+        "request alone, as Orca did. What attention takes in a step with all "
+        "three cases, so that each request gets the same bits as alone.",
+        "zh": "词元数不同、键的长度不同或阶段不同的请求无法批处理，所以要像 Orca 那样拆分注意力，对每个请求单独运行。"
+        "这里看三种情况都有的一步里，注意力要启动几次，才能让每个请求的结果与单独计算逐位相同。",
     },
-    expected="a launch for each request",
-    measured=launches_for(together.get()),
+    expected=ONE_EACH,
+    sides=(
+        (
+            {
+                "en": "a kernel over a rectangle, [requests, queries, keys]",
+                "zh": "在 [请求, 查询, 键] 这个矩形上计算的 kernel",
+            },
+            of_shapes,
+        ),
+        (
+            {
+                "en": "a kernel over a list of tiles, flash.cu",
+                "zh": "按分块列表计算的 kernel（flash.cu）",
+            },
+            launches_for(together.get()),
+        ),
+    ),
+    depends={
+        "en": "on whether the kernel wants all requests in one shape",
+        "zh": "kernel 是否要求所有请求形状相同",
+    },
     found="counted",
     rule="equal",
     control=(
@@ -329,7 +353,11 @@ ct.claim(
             "zh": "同样一次启动，但给的长度是错的，不应通过",
         },
         confused,
+<<<<<<< HEAD
         "a launch for each request",
+=======
+        ONE_EACH,
+>>>>>>> r4
     ),
 )
 
@@ -373,7 +401,7 @@ if not ct.tool.running():
             "en": "Without batching, requests are computed one by one, and the "
             "GPU's power to work in parallel stays unused. Attention of a step "
             "with 32 requests, a launch for each over one launch for all.",
-            "zh": "没有批处理就得逐个处理请求，无法充分利用 GPU 的并行能力。这里是 32 个请求的一步里 Attention 的用时之比：每个请求"
+            "zh": "没有批处理就得逐个处理请求，无法充分利用 GPU 的并行能力。这里是 32 个请求的一步里注意力的用时之比：每个请求"
             "启动一次，除以全部一起启动一次。",
         },
         expected=1.0,

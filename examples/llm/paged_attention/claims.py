@@ -222,7 +222,7 @@ if not ct.tool.running():
             (
                 {
                     "en": "attention of the same four prompts",
-                    "zh": "同样四条提示的 Attention",
+                    "zh": "同样四条提示的注意力",
                 },
                 us["side by side"] / us["KV blocks of 16"],
             ),

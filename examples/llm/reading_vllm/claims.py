@@ -4,7 +4,7 @@
 #     title: {en: "Reading vLLM today: claims", zh: "读今天的 vLLM：有关说法"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 240
+#     timeout_s: 300
 #     sizes:
 #       layers: [12, 1]
 #       count: [48, 3]
@@ -57,9 +57,7 @@ RULES = {
 def serve(rules, rate, seed, prompt=PROMPT):
     """What `count` requests saw, in ms, and the seconds for all of them."""
     kind, budget = RULES[rules]
-    backend.watch = watch = Watch()
     machine = kind(NaiveBlocks(POOL, BLOCK), budget, SLOTS)
-    engine = Engine(backend, machine, clock=watch)
     requests = workload(
         count,
         rate,
@@ -68,6 +66,8 @@ def serve(rules, rate, seed, prompt=PROMPT):
         seed=seed,
         vocab=model.config.vocab,
     )
+    backend.watch = watch = Watch()
+    engine = Engine(backend, machine, clock=watch)
     end = replay(engine, requests, watch.wait)
     gaps = 1e3 * np.concatenate([np.diff(r.times) for r in requests])
     first = [1e3 * (r.times[0] - r.arrival) for r in requests]
@@ -398,5 +398,94 @@ ct.claim(
         },
         mode(2, 100),
         "swapped out",
+<<<<<<< HEAD
+=======
+    ),
+)
+
+# %% claim-queues
+ct.claim(
+    id="vllm-preempted-to-swapped",
+    source="CUDATutorial 16/03",
+    place={
+        "en": "section 2.1, second point",
+        "zh": "2.1 节，第 2 条",
+    },
+    form="said",
+    statement={
+        "en": "A request that is preempted goes to the swapped queue. By the "
+        "listings of sections 4.1 and 5.2.2 (vLLM 0.6.3) it goes:",
+        "zh": "抢占的请求会转移到 swapped 队列。按 4.1 节与 5.2.2 节的代码（vLLM 0.6.3），它会转移到：",
+    },
+    expected="to the swapped queue",
+    sides=tuple(
+        (
+            {"en": en, "zh": zh},
+            "to the swapped queue"
+            if mode(sequences, 100) == "swapped out"
+            else "to the waiting queue",
+        )
+        for en, zh, sequences in (
+            ("with one answer", "只有一个回答", 1),
+            ("with several answers at once", "同时生成多个回答", 2),
+        )
+    ),
+    depends={
+        "en": "on the number of answers that it generates at once",
+        "zh": "同时生成几个回答",
+    },
+    found="computed",
+    rule="equal",
+    control=(
+        {
+            "en": "two answers of 8,000 tokens: the number of tokens has to make "
+            "no difference",
+            "zh": "两个回答，8,000 个词元：词元数不应有影响",
+        },
+        mode(2, 8000),
+        "swapped out",
+    ),
+)
+
+
+# %% claim-after-prefill
+def queue_of(steps):
+    """Where a request of 20 tokens is after so many steps."""
+    machine = PrefillFirst(NaiveBlocks(20, 4), 256, max_running=8)
+    machine.add(request := Request(0, [1] * 20, 5))
+    for _ in range(steps):
+        step = machine.schedule()
+        machine.finish(step, [[1]] * len(step.work))
+    return "waiting" if request in machine.waiting else "running"
+
+
+ct.claim(
+    id="vllm-waits-after-prefill",
+    source="CUDATutorial 16/03",
+    place={
+        "en": "section 2.1, first point",
+        "zh": "2.1 节，第 1 条",
+    },
+    form="said",
+    statement={
+        "en": "The waiting queue also holds requests whose prompt is computed "
+        "and that wait to decode. By the default rules of vLLM 0.6.3, as we "
+        "wrote them down (and the listing of section 4.1), the queue of a "
+        "request after its prompt. (Who has given way waits there, too, but "
+        "to be computed again.)",
+        "zh": "waiting 队列还存放提示已经算完、等待解码的请求。这里按我们写下的 vLLM 0.6.3 的默认规则（4.1 节的代码也一样），看提示算完之后请求在哪个队列。（被抢占的请求也在那里等，但要重新计算。）",
+    },
+    expected="waiting",
+    measured=queue_of(1),
+    found="simulated",
+    rule="equal",
+    control=(
+        {
+            "en": "before its prompt, where it does wait",
+            "zh": "提示还没算时，它确实在等",
+        },
+        queue_of(0),
+        "waiting",
+>>>>>>> r4
     ),
 )
