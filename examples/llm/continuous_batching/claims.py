@@ -353,11 +353,7 @@ ct.claim(
             "zh": "同样一次启动，但给的长度是错的，不应通过",
         },
         confused,
-<<<<<<< HEAD
-        "a launch for each request",
-=======
         ONE_EACH,
->>>>>>> r4
     ),
 )
 

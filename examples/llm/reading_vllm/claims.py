@@ -398,8 +398,6 @@ ct.claim(
         },
         mode(2, 100),
         "swapped out",
-<<<<<<< HEAD
-=======
     ),
 )
 
@@ -486,6 +484,5 @@ ct.claim(
         },
         queue_of(0),
         "waiting",
->>>>>>> r4
     ),
 )
