@@ -156,7 +156,7 @@ FAULTS = {
     "a side below 0 counts": ("fmaxf(a.x, b.x), 0.0f)", "fmaxf(a.x, b.x), -1e9f)"),
     "areas are not subtracted": ("of_a + of_b - both", "of_a + of_b"),
     "bits stand the other way round": ("__float_as_uint(far), found, 1)", "found, __float_as_uint(far), 31)"),
-    "a box removes itself": ("if (column == row) bits &= ~(Word(1) << t);", ""),
+    "a tile removes none of its own": ("bits &= ~(Word(1) << t);", "bits = 0;"),
     "classes do not count": ("my_class != class_of_other[j]", "false"),
     "the better box is the last one": ("bits >> 31 ? bits : ~bits", "bits >> 31 ? ~bits : bits"),
     "the last box is left out": ("left >= TILE ? 0 : ~Word(0) << left", "left >= TILE ? 0 : ~Word(0) << (left - 1)"),
