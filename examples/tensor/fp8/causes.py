@@ -140,5 +140,6 @@ ct.table(
         if name in row
     },
 )
+# %% launched
 for shape, names in launches.items():
     print(shape, *names, sep="\n  ")
