@@ -203,7 +203,7 @@ if not ct.tool.running():
         units=dict.fromkeys(("8 rows", "9 rows"), "×"),
     )
 
-# %% pieces-check
+# %% pieces
 # Spans of 1024 depths in two stages, of 512 in three, of 256 in five: in each,
 # 1024 depths are on their way while a span is multiplied. The last row has the
 # shortest pieces with more of them on their way.
@@ -225,8 +225,6 @@ for name, (span, stages) in PIECES.items():
     ct.poison(y)
     runs[name]()
     ct.check(y, want.get(), name=name, rtol=0, atol=0)
-
-# %% pieces
 ct.bench(
     runs,
     bytes=w.nbytes,

@@ -18,7 +18,6 @@
 
 # %% setup
 import heapq
-import re
 
 import numpy as np
 
@@ -263,7 +262,7 @@ ct.table(
 
 # %% flash-bench
 found = {}
-for name, (sequences, heads, length, d, their_tile) in CASES.items():
+for name, (sequences, heads, length, d, _) in CASES.items():
     arrays = [random_bf16((sequences, length, heads, d), i) for i in range(3)]
     out, tile = ct.empty(arrays[0].shape, "uint16"), flash.tile_for(d)
     both = {
@@ -280,11 +279,6 @@ for name, (sequences, heads, length, d, their_tile) in CASES.items():
             "FLASH_ATTENTION", *arrays, causal
         )
     found[name] = ct.bench(runs, rounds=15, name=name)
-    for row in found[name].rows:  # was the prediction made for these tiles?
-        kernels = " ".join(row.kernels or ())
-        tiles = re.search(r"traits<\d+, (\d+), (\d+)", kernels)
-        if tiles and tuple(map(int, tiles.groups())) != their_tile:
-            print(f"{row.name}: its tiles are {' x '.join(tiles.groups())}")
 
 # %% flash-orders
 table = {}

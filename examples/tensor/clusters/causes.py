@@ -186,7 +186,7 @@ if found:
 # the memory has time to spare, blocks that stay gain, the order does not; at
 # 16384 it does.
 
-# %% steps-check
+# %% steps
 STEPS = {
     "two_consumers": LADDER["two_consumers"],
     "four stages": variant("two_consumers", "gemm_two_consumers<4>"),
@@ -194,9 +194,7 @@ STEPS = {
     "four stages, blocks stay, order": LADDER["persistent"],
 }
 checked("four stages", ladder.launcher(STEPS["four stages"], a, b, c))
-
-# %% steps
-ct.bench(
+small = ct.bench(
     {name: ladder.launcher(rung, a, b, c) for name, rung in STEPS.items()},
     flops=2 * side**3,
     rounds=40,
@@ -281,12 +279,8 @@ if fits[4]:
         | {"SMs without work with clusters of 4": SMS - 4 * fits[4]},
     )
     runs["clusters of 4, as many as fit"] = launched(four, 4, fits[4])
-
-# %% four-check
 for name, run in runs.items():
     checked(name, run)
-
-# %% four-bench
 ct.bench(
     runs,
     flops=2 * side**3,
@@ -294,7 +288,7 @@ ct.bench(
     name="clusters of two and of four, 8192 x 8192 x 8192",
 )
 
-# %% large-check
+# %% large
 # The order of tiles alone at 16384; the same numbers, repeated.
 large = 16384
 times = large // side
@@ -312,8 +306,6 @@ for name, run in runs.items():
     if wanted is not None:  # twice the depth, so twice the sums
         got = to_float(c.get()[rows, :side])
         ct.check(got, times * wanted, name=f"{name}, {large}", **BOUNDS)
-
-# %% large
 ct.bench(
     runs,
     flops=2 * large**3,

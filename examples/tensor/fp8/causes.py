@@ -140,6 +140,5 @@ ct.table(
         if name in row
     },
 )
-# %% launched
 for shape, names in launches.items():
     print(shape, *names, sep="\n  ")
