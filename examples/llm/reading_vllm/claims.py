@@ -80,8 +80,8 @@ def serve(rules, rate, seed, prompt=PROMPT):
 
 # %% [markdown]
 # The load is six tenths of what the engine can do with chunks of 2,048 when all
-# requests are there at once. For the control each request comes alone, with a prompt that all budgets
-# hold: then all rules do the same.
+# requests are there at once. For the control each request comes alone, with a
+# prompt that all budgets hold: then all rules do the same.
 
 # %% load
 serve("chunks, 2,048", np.inf, 0)
