@@ -27,7 +27,8 @@ def claimed(monkeypatch):
 def test_prefix_caching(claimed):
     found, _ = claimed("block_managers", "setup", "claim-hash", "claim-similar")
     own, similar = found["block-hash-of-its-tokens"], found["similar-prompts-share"]
-    assert own.verdict == "refuted" and own.measured > 1
+    alone, all_of_them = (side.value for side in own.sides)
+    assert own.verdict == "depends" and alone > 1 and all_of_them == 0
     assert similar.verdict == "depends"
     assert [side.value for side in similar.sides] == [0.0, 87.5]
 
@@ -43,7 +44,10 @@ def test_what_gives_way_by_vllms_old_rules(claimed):
         "reading_vllm", "claim-swap-for-whom", "claim-preempted-by-size", given=given
     )
     assert found["vllm-swap-for-new"].verdict == "refuted"
-    assert found["vllm-preempted-by-size"].measured == ["computed again"] * 2
+    by_size = found["vllm-preempted-by-size"]
+    assert by_size.verdict == "depends" and by_size.measured == by_size.expected
+    assert by_size.sides[1].value == ["computed again"] * 2
+    assert space["mode"](1, 8000, space["few_tokens"]) == "swapped out"
     # Who lets new ones in for running ones would be seen.
 
     class Yielding(PrefillFirst):
@@ -58,6 +62,26 @@ def test_what_gives_way_by_vllms_old_rules(claimed):
 
     space["PrefillFirst"] = Yielding
     assert space["swapped_for"](20) == "for a new request"
+
+
+@pytest.mark.parametrize(
+    ("longest", "mean", "says"),
+    [(3.0, 1.5, "confirmed"), (3.0, 0.7, "depends"), (3.0, 0.99, "open"), (0.5, 0.7, "refuted")],
+)
+def test_both_ways_to_count_gaps_decide(claimed, longest, mean, says):
+    import numpy as np
+
+    import cudatut as ct
+
+    fast = {"gap, p99": 1.0, "gap, mean": 1.0}
+    slow = {"gap, p99": longest, "gap, mean": mean}
+    slower = ("prompts first", "chunks, 16,384")
+    rules = (*slower, "chunks, 512", "chunks, 2,048")
+    seen = {name: [slow if name in slower else fast] * 20 for name in rules}
+    given = {"ct": ct, "np": np, "seen": seen, "alone": dict.fromkeys(rules, fast)}
+    found, _ = claimed("reading_vllm", "gaps", "claim-gap", "claim-budget", given=given)
+    assert found["vllm-prefill-first-gaps"].verdict == says
+    assert found["vllm-token-budget"].verdict == says
 
 
 def test_what_follows_from_rules_and_formulas(claimed):

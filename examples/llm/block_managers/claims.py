@@ -20,7 +20,8 @@ from cudatut.book.llm.model.reference import Reference
 
 tang = Checkpoint.open(ct.paths.examples_dir() / "llm/model/tang.gguf")
 model, characters = Reference(tang), tokens.load(tang)
-first, second, other = "春眠不觉晓，", "处处闻啼鸟。", "白日依山尽，"
+first, second = "春眠不觉晓，", "处处闻啼鸟。"
+other, another = "白日依山尽，", "黄河入海流。"
 
 
 def keys_of(*lines):
@@ -32,9 +33,9 @@ def keys_of(*lines):
 
 
 # %% claim-hash
-def change(one, another):
-    """Largest difference, in percent of the largest key."""
-    return 100 * float(abs(one - another).max() / abs(one).max())
+def change(one, new):
+    """Largest difference, in percent of the largest key, to a hundredth."""
+    return round(100 * float(abs(one - new).max() / abs(one).max()), 2)
 
 
 usual = keys_of(first, second)
@@ -42,30 +43,53 @@ ct.claim(
     id="block-hash-of-its-tokens",
     source="CUDATutorial 16/05",
     place={
-        "en": "section 2.2, second paragraph",
-        "zh": "2.2 节第二段",
+        "en": "section 2.2, second paragraph; section 3.1, on `content_hash`",
+        "zh": "2.2 节第二段；3.1 节，讲 `content_hash`",
     },
     form="said",
     statement={
-        "en": "For the tokens of each block a hash is made; equal tokens have "
-        "equal hashes, and cached keys and values are used again. (vLLM's code "
-        "also hashes what stands before.) By how much the keys of a block "
-        "differ if its tokens are equal and another line stands before it.",
-        "zh": "对每个块中的词元序列生成一个哈希值；词元序列相同，哈希值就相同，缓存的键和值可以复用。（vLLM 的代码还把前面的内容算进哈希。）"
-        "这里是词元相同、前面换了一句时，一块的键相差多少。",
+        "en": "A hash is made for the tokens of each block; if the tokens of "
+        "two requests are equal, so are the hashes, and cached keys and values "
+        "are used again. By how much the keys of a block differ whose hashes "
+        "would be equal.",
+        "zh": "对每个块中的词元序列生成哈希值；两个请求的词元序列相同，哈希值就相同，缓存的键和值可以复用。"
+        "这里是哈希值会相同的两块，键相差多少。",
     },
     expected=0.0,
-    measured=change(usual, keys_of(other, second)),
+    sides=(
+        (
+            {
+                "en": "the block's own tokens are equal, another line stands "
+                "before them",
+                "zh": "块内词元相同，前面换了一句",
+            },
+            change(usual, keys_of(other, second)),
+        ),
+        (
+            {
+                "en": "all tokens from the beginning are equal",
+                "zh": "从开头起的词元全都相同",
+            },
+            change(usual, keys_of(first, second)),
+        ),
+    ),
+    depends={
+        "en": "on what is hashed: the tokens of the block alone, as the "
+        "paragraph begins, or all from the beginning, as it goes on (and as "
+        "vLLM does)",
+        "zh": "对什么算哈希：只算块内的词元（该段开头），还是从开头起的全部词元（该段后文，vLLM 也是这样）",
+    },
     found="computed",
     unit="%",
     rule="equal",
     control=(
         {
-            "en": "the same line before it, computed once more",
-            "zh": "前面是同一句，再算一遍",
+            "en": "another line in the block itself, the same before it, where "
+            "keys have to differ",
+            "zh": "前面相同，块内换了一句，键应当不同",
         },
-        change(usual, keys_of(first, second)),
-        (0.0, 0.01),
+        change(usual, keys_of(first, another)),
+        (5.0, 1000.0),
     ),
 )
 
@@ -121,7 +145,7 @@ ct.claim(
         "not shared",
         "zh": "差别在哪里：第一处不同之后的内容都不能共享",
     },
-    found="counted",
+    found="simulated",
     unit="%",
     rule="above",
     control=(

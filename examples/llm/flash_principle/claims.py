@@ -169,17 +169,20 @@ if not ct.tool.running():
         },
         form="said",
         statement={
-            "en": "Computing in tiles clearly makes attention more efficient. "
-            "Time of three launches with all scores in memory, over that of "
-            "one kernel with tiles.",
-            "zh": "分块计算显著提升注意力机制的效率。这里是用时之比：所有分数经过显存的三次启动，除以分块的一个 kernel。",
+            "en": "FlashAttention, which computes in tiles, clearly makes "
+            "attention more efficient. Time of three launches with all scores "
+            "in memory (inputs in bf16), over that of one kernel with tiles "
+            "(fp32).",
+            "zh": "FlashAttention 分块计算，显著提升注意力机制的效率。这里是用时之比：所有分数经过显存的三次启动（输入为 bf16），"
+            "除以分块的一个 kernel（fp32）。",
         },
         expected=1.0,
         sides=(
             (
                 {
-                    "en": "a kernel in the scheme of 17/02",
-                    "zh": "按 17/02 的做法写的 kernel",
+                    "en": "a kernel as 17/02 has it for teaching: the scheme of "
+                    "17/01, one warp for a head",
+                    "zh": "按 17/02 的教学代码写的 kernel：17/01 的做法，一个头只用一个线程束",
                 },
                 apart / us["tiles of 16 queries, 32 keys, as in 17/02"],
             ),
@@ -190,8 +193,9 @@ if not ct.tool.running():
         ),
         depends={
             "en": "on the kernel: one warp for a head, with results that pass "
-            "through memory, or many blocks that keep them",
-            "zh": "kernel：一个头只用一个线程束、结果反复进出显存，还是用许多线程块、结果留在片上",
+            "through memory, or many blocks that keep them (the two differ in "
+            "more than that)",
+            "zh": "kernel：一个头只用一个线程束、结果反复进出显存，还是用许多线程块、结果留在片上（两个 kernel 的差别不止于此）",
         },
         rule="above",
         control=(NOISE, same, (0.9, 1.1)),
@@ -395,10 +399,10 @@ if rate and not ct.tool.running():
         statement={
             "en": "Most operations of a Transformer are limited by access to "
             "memory. Share of the 12 operations of a GPT-2 layer, a prompt of "
-            "1,024 tokens, that do fewer operations for a byte than this GPU "
-            "can, by its measured rates.",
-            "zh": "Transformer 的大多数操作都受到内存访问的瓶颈。这里是 GPT-2 一层的 12 种操作（1,024 个词元的提示）中，每字节的运算次数"
-            "低于本机实测速率之比的占多少。",
+            "1,024 tokens and all scores in memory, that do fewer operations "
+            "for a byte than this GPU can, by its measured rates.",
+            "zh": "Transformer 的大多数操作都受到内存访问的瓶颈。这里是 GPT-2 一层的 12 种操作（1,024 个词元的提示，所有分数都经过显存）中，"
+            "每字节的运算次数低于本机实测速率之比的占多少。",
         },
         expected=50.0,
         measured=bound(1024, 1024),

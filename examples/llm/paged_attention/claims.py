@@ -213,16 +213,17 @@ if not ct.tool.running():
         sides=(
             (
                 {
-                    "en": "a layer's step with 16 requests, beside one with the "
-                    "64 that now have room",
-                    "zh": "一层的一步：16 个请求，与腾出空间后的 64 个请求相比",
+                    "en": "use of the GPU: a layer's step with 16 requests, "
+                    "beside one with 64, four times as many, for which the "
+                    "chapter's pool has room",
+                    "zh": "硬件利用率：一层的一步，16 个请求与 64 个请求相比；本章的内存池腾出空间后，容得下四倍的请求",
                 },
                 each["16"] / each["64"],
             ),
             (
                 {
-                    "en": "attention of the same four prompts",
-                    "zh": "同样四条提示的注意力",
+                    "en": "latency: attention of the same four prompts",
+                    "zh": "延迟：同样四条提示的注意力",
                 },
                 us["side by side"] / us["KV blocks of 16"],
             ),

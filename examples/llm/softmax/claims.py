@@ -77,11 +77,11 @@ if not ct.tool.running():
         },
         form="said",
         statement={
-            "en": "With the guard if (idx < n), threads of a warp take "
+            "en": "With the guard if (idx < n), threads of a warp may take "
             "different branches, and that lowers performance. An addition of "
             "10,000,001 numbers with the guard, beside one of arrays that are "
             "filled up, without; slower: by more than 2 %.",
-            "zh": "有了 if (idx < n) 这个边界检查，同一线程束的线程会走不同分支，从而降低性能。这里是 10,000,001 个数的加法：有边界检查，"
+            "zh": "有了 if (idx < n) 这个边界检查，同一线程束的线程可能会走不同分支，从而降低性能。这里是 10,000,001 个数的加法：有边界检查，"
             "与把数组补齐后没有边界检查相比；慢 2% 以上算慢。",
         },
         expected="slower",
@@ -115,18 +115,25 @@ if not ct.tool.running():
         code = sass(SOURCE, kernel)
         if any(i.op == "BRA" for i in code):
             return "a branch"
-        return "a predicate" if any(i.predicate for i in code) else "nothing"
+        by = [i.op for i in code if i.predicate]
+        if by == ["EXIT"]:
+            return "a predicate, at the exit"
+        return "a predicate" if by else "nothing"
 
     ct.claim(
         id="guard-is-a-branch",
-        source="CUDATutorial 18/03",
-        place={"en": "section 4.3", "zh": "4.3 节"},
+        source="CUDATutorial 18/01, 18/03",
+        place={
+            "en": "18/03, section 4.3, with the guard of a softmax; 18/01, "
+            "section 2, the third point, with that of an addition",
+            "zh": "18/03 的 4.3 节，说的是 softmax 的边界检查；18/01 第二节第 3 点，说的是加法的边界检查",
+        },
         form="said",
         statement={
-            "en": "CUDA's if takes different branches within a warp; Triton's "
-            "mask uses predicated instructions and no jump. What the compiler "
-            "makes of the guard of an addition in CUDA:",
-            "zh": "CUDA 的 if 会让同一个线程束走不同分支；Triton 的 mask 用谓词指令，没有跳转。编译器把 CUDA 加法的边界检查编译成：",
+            "en": "With CUDA's if, threads of a warp may take different "
+            "branches; Triton's mask uses predicated instructions and no jump. "
+            "What the compiler makes of the guard of 18/01's addition in CUDA:",
+            "zh": "用 CUDA 的 if，同一个线程束的线程可能走不同分支；Triton 的 mask 用谓词指令，没有跳转。编译器把 18/01 那个 CUDA 加法的边界检查编译成：",
         },
         expected="a branch",
         measured=made_of("add_guarded"),

@@ -115,6 +115,6 @@ if "TF32" in able and not ct.tool.running():
                 "zh": "K = 16 的乘法，它受内存限制",
             },
             thin_moved / thin_us,
-            (0.25, 2.0),
+            (0.5, 2.0),
         ),
     )
