@@ -95,7 +95,8 @@ def test_no_recipe_installs_anything_itself() -> None:
 def test_extras_and_groups() -> None:
     """What readers install is an extra; what is only for this checkout is a group."""
     assert {"gpu", "vendor", "llm", "record", "nvcc"} <= set(PROJECT["optional-dependencies"])
-    assert {"uv", "build", "lint", "site", "test", "gpu"} == set(TOML["dependency-groups"])
+    groups = {"uv", "build", "lint", "site", "print", "test", "gpu"}
+    assert groups == set(TOML["dependency-groups"])
     assert PROJECT["requires-python"] == ">=3.11"
 
 
@@ -146,7 +147,8 @@ def test_links_of_the_repository(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md", "CONTRIBUTING.md"])
 def test_make_targets_exist(name: str) -> None:
-    targets = set(re.findall(r"^([\w-]+):", text("Makefile"), re.MULTILINE))
+    lines = re.findall(r"^([\w-]+(?: [\w-]+)*):", text("Makefile"), re.MULTILINE)
+    targets = {target for line in lines for target in line.split()}
     named = re.findall(r"(?:`|^    )make ((?:\w+=\S* )*)([a-z-]+)", text(name), re.MULTILINE)
     assert named and {target for _, target in named} <= targets
 

@@ -176,7 +176,7 @@ def shared_line(fours: int = 3, width: int = 8, first: int = 4) -> str:
     """A line of the shared tile: places of results, one more on each side, a zero; and what each of three taps reads."""
     cell, left, top = 40, 40, 40
     count = fours * 4
-    s = Svg(left + (count + 3) * cell + 60, 190)
+    s = Svg(left + (count + 3) * cell + 76, 190)
     grid = Grid(s, left, top, cell, 34, gap=3, rx=3)
     places = [first - 1 + i for i in range(count + 2)]
     mine = 1  # the four of the thread that is shown

@@ -220,10 +220,11 @@ ct.claim(
     statement={
         "en": "Several results per thread mean fewer blocks, and so less overhead "
         "of synchronization. (The next paragraph names the arithmetic intensity "
-        "as the main reason.) Times as fast with fewer barriers for the same "
+        "as the main reason.) Here by deeper tiles, which change more than "
+        "that. Times as fast with fewer barriers for the same "
         "words, the smaller of two cases:",
         "zh": "一个线程算多个结果，可以减少线程块的数量，从而减少同步开销。"
-        "（下一段指出，主要原因是算术强度提高。）字数不变而屏障减少，速度是原来"
+        "（下一段指出，主要原因是算术强度提高。）这里把分块加深，改变的不只是屏障。字数不变而屏障减少，速度是原来"
         "的（两种情形中较小的）：",
     },
     expected=1.0,

@@ -13,12 +13,12 @@
 #             and rows 0 to 7. They could also lie side by side: then the first 8 threads have the 64 columns of row 0,
 #             thread t the columns 8t to 8t + 7; the next 8 threads have row 1, and so on. Write first_words(n): for a C of
 #             n columns, the index in C of the word that each lane of the first warp stores first, for both layouts. The
-#             check counts the sectors of that store. What does that say about the kernel?
+#             check counts the sectors of that store, and needs no GPU. What does that say about the kernel?
 #           zh: >-
 #             一个线程的八个结果在 C 中可以上下排列，本章的 kernel 就是这样：lane l 负责第 l 列的第 0 到 7 行。
 #             也可以左右排列：前 8 个线程负责第 0 行的 64 列，线程 t 负责第 8t 到 8t + 7 列；接下来的 8 个线程负责第 1 行，依此类推。
 #             请写出 first_words(n)：C 有 n 列时，第一个线程束的每个 lane 最先写入的元素在 C 中的下标，两种排法各返回一组。
-#             检查程序会数这次写入涉及几个扇区。由此能看出这个 kernel 为什么这样排吗？
+#             检查程序会数这次写入涉及几个扇区，不需要 GPU。由此能看出这个 kernel 为什么这样排吗？
 #         fails: "side by side"
 #       2:
 #         title: {en: "Two columns", zh: "两列"}

@@ -201,6 +201,7 @@ ct.claim(
     measured=max(speeds.values()),
     unit="×",
     rule="below",
+    elsewhere=True,
     control=CONTROL,
 )
 

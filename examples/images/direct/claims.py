@@ -220,7 +220,8 @@ ct.claim(
 )
 
 # %% [markdown]
-# It says that an image of three channels has three kernels, each for itself.
+# It says that an image of three channels has three kernels, each for itself. That
+# is true of the three slices of a filter, before they are added up.
 
 # %% claims-channels
 three = Shape(1, 3, 8, 8, 1, (3, 3))
@@ -239,38 +240,10 @@ def planes_of(shape):
     return out.shape[1]
 
 
-ct.claim(
-    id="convolution-three-kernels",
-    source="CUDATutorial 12/01",
-    place={"en": "section 1, second figure", "zh": "第 1 节，第二幅图"},
-    form="said",
-    statement={
-        "en": "An image of three channels is computed by three kernels, each for "
-        "itself. (Planes of results of an image of three channels.)",
-        "zh": "图像有三个通道，就有三个卷积核分别进行计算。（三通道图像得到的结果平面数。）",
+ct.facts(
+    "planes of results of an image of three channels",
+    {
+        "one filter for all channels": planes_of(three),
+        "depthwise, three groups": planes_of(apart),
     },
-    expected=3,
-    depends={
-        "en": "whether results are added up: a filter has a slice for each "
-        "channel and one sum, as in its code; depthwise they stay apart",
-        "zh": "结果是否相加：一个滤波器对每个通道有一片，加成一个结果，其代码就是这样；逐通道"
-        "卷积才各自分开",
-    },
-    sides=(
-        (
-            {"en": "one filter for all channels", "zh": "一个滤波器管所有通道"},
-            planes_of(three),
-        ),
-        ({"en": "depthwise", "zh": "逐通道"}, planes_of(apart)),
-    ),
-    rule="equal",
-    found="counted",
-    control=(
-        {
-            "en": "two filters for all channels: two planes, whatever the channels",
-            "zh": "两个滤波器管所有通道：不论几个通道，都是两个平面",
-        },
-        planes_of(three._replace(filters=2)),
-        2,
-    ),
 )

@@ -141,13 +141,13 @@ ct.claim(
     form="said",
     statement={
         "en": "GEMM_K is the size of the input's feature map. (Channels × height "
-        "× width of its second layer; measured: the depth of the product.)",
-        "zh": "GEMM_K 表示输入特征图的大小。（其第二个算例的通道数 × 高 × 宽；实测为乘法的深度。）",
+        "× width of the second layer of 12/03's program; measured: the depth of the product.)",
+        "zh": "GEMM_K 表示输入特征图的大小。（12/03 的程序中第二个算例的通道数 × 高 × 宽；实测为乘法的深度。）",
     },
     expected=second.channels * second.height * second.width,
     measured=second.product[2],
     rule="equal",
-    found="counted",
+    found="computed",
     control=(
         {
             "en": "channels × rows × columns of the window, as its code has it",
@@ -176,15 +176,15 @@ ct.claim(
     place={"en": "section 3, the code", "zh": "第 3 节的代码"},
     form="code",
     statement={
-        "en": "The loops can read x(n, ic, ih, iw) for any padding. (Words that "
-        "they read outside of an image of 4 × 4, window 3 × 3, padding 1.)",
-        "zh": "这些循环在任何填充下都可以读 x(n, ic, ih, iw)。（图像 4 × 4，窗口 3 × 3，填充 1 "
+        "en": "The loops subtract the padding and read x(n, ic, ih, iw) without "
+        "a check. (Words that they read outside of an image of 4 × 4, window 3 × 3, padding 1.)",
+        "zh": "这些循环减去填充之后，不作检查就读 x(n, ic, ih, iw)。（图像 4 × 4，窗口 3 × 3，填充 1 "
         "时读到图像之外的次数。）",
     },
     expected=0,
     measured=outside(padded),
     rule="equal",
-    found="counted",
+    found="computed",
     control=(
         {"en": "without padding", "zh": "没有填充时"},
         outside(padded._replace(pad=(0, 0))),
@@ -251,10 +251,10 @@ ct.claim(
     place={"en": "section 2, the second box", "zh": "第 2 节，第二个提示框"},
     form="said",
     statement={
-        "en": "With the windows' words first, [C, KH, KW] before the places, the "
-        "filters would have to be transposed. (Wrong results of the product "
+        "en": "In the order [B, C, KH, KW, H', W'] the filters would have to be "
+        "transposed. (The product takes each image by itself, as it would. Wrong results of the product "
         "with filters that are not; with the matrix that its code writes.)",
-        "zh": "如果矩阵是窗口的字在前（[C, KH, KW] 在位置之前），卷积核就要转置。（不转置卷积核时"
+        "zh": "如果次序是 [B, C, KH, KW, H', W']，卷积核就要转置。（乘法对每张图像单独进行，与之相符。不转置卷积核时"
         "乘积里错误的结果数；矩阵由其代码写出。）",
     },
     expected=right.size,

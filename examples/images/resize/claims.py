@@ -47,7 +47,7 @@ ct.claim(
     expected=0,
     measured=int((by_round < 0).sum()),
     rule="equal",
-    found="counted",
+    found="computed",
     control=(
         {"en": "found by `floor`", "zh": "由 `floor` 得到时"},
         int((by_floor < 0).sum()),
@@ -124,7 +124,7 @@ ct.claim(
     expected=0,
     measured=beyond(600, 1200, lambda first: first > 600),
     rule="equal",
-    found="counted",
+    found="computed",
     control=(
         {
             "en": "refused where the second row is not in the image",
@@ -200,7 +200,7 @@ ct.claim(
     place={"en": "the last sentence", "zh": "最后一句话"},
     form="printed",
     statement={
-        "en": "CUDA makes it 65 times as fast. (CPU / GPU, both the bilinear "
+        "en": "CUDA can make it 65 times as fast. (CPU / GPU, both the bilinear "
         "resize, by the times printed there, on an RTX 3080.)",
         "zh": "CUDA 可以加速到 65 倍。（CPU / GPU，两边都是双线性缩放，用那里打印的时间计算，"
         "RTX 3080。）",

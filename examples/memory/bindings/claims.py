@@ -161,9 +161,10 @@ ct.claim(
     form="code",
     statement={
         "en": "DEBUG=1 adds -g -O0 to the flags of nvcc, which have -O3. Of "
-        "one kernel, those compiled otherwise than without it:",
+        "one kernel, those compiled otherwise than without it (the host's code "
+        "does change):",
         "zh": "DEBUG=1 在 nvcc 的参数（其中有 -O3）后面加上 -g -O0。一个 kernel，编译结果与不加时"
-        "不同的有几个：",
+        "不同的有几个（主机代码确实会变）：",
     },
     expected=1,
     measured=int(machine_code("-O3", "-g", "-O0") != usual),

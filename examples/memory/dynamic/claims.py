@@ -151,9 +151,9 @@ if gone:
     )
 
 # %% memory
-taken, little = (
+taken, most_taken, little = (
     gone[name]["run"] if gone else 0.0
-    for name in ("2048 may wait", "no launches")
+    for name in ("2048 may wait", "32768 may wait", "no launches")
 )
 ct.claim(
     id="notes-dynamic-memory",
@@ -170,7 +170,14 @@ ct.claim(
         "之后，少掉的显存：",
     },
     expected=150,
-    measured=taken,
+    depends={
+        "en": "how many launches may wait",
+        "zh": "最多允许多少次启动排队",
+    },
+    sides=(
+        ({"en": "2,048, the default", "zh": "2,048 次（默认值）"}, taken),
+        ({"en": "32,768", "zh": "32,768 次"}, most_taken),
+    ),
     rule="below",
     control=(
         {"en": "a kernel that launches nothing", "zh": "什么也不启动的 kernel"},

@@ -98,12 +98,14 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "Nested launches are limited to 24 levels. Of 100, so many run:",
-        "zh": "嵌套启动最多 24 层。要求 100 层，运行了几层：",
+        "en": "Nested launches are limited to 24 levels, as they were before "
+        "CUDA 12. Of 100, so many run:",
+        "zh": "嵌套启动最多 24 层（CUDA 12 之前如此）。要求 100 层，运行了几层：",
     },
     expected=24,
     measured=deepest,
     rule="equal",
     found="counted",
+    elsewhere=True,  # another version
     control=({"en": "of 20", "zh": "要求 20 层"}, allowed, 20),
 )

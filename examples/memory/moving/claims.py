@@ -27,7 +27,7 @@ ring = ((np.arange(WORDS) + 32) % WORDS).astype("uint32")
 cycles, ends = ct.empty(1, "int64"), ct.empty(32, "uint32")
 
 
-def cycles_of(name, apart):
+def cycles_of(name, apart, lanes=32):
     """Cycles of a load whose lanes begin so many words apart."""
     module = cuda.module_from_buffer(ct.Kernel(FILE, name).cubin)
     kernel = module.get_function(name)
@@ -35,10 +35,11 @@ def cycles_of(name, apart):
     found = []
     for _ in range(repeats):
         numbers = np.int32(apart), np.int32(count)
-        kernel(*numbers, cycles, ends, grid=(1, 1), block=(32, 1, 1))
+        kernel(*numbers, cycles, ends, grid=(1, 1), block=(lanes, 1, 1))
         found.append(int(cycles.get()[0]) / count)
-    wanted = (apart * np.arange(32) + 32 * count) % WORDS
-    ct.check(ends, wanted.astype("uint32"), name=f"{name}, {apart} apart")
+    wanted = (apart * np.arange(lanes) + 32 * count) % WORDS
+    told = f"{name}, {lanes} lanes, {apart} apart"
+    ct.check(ends.get()[:lanes], wanted.astype("uint32"), name=told)
     return float(np.median(found))
 
 
@@ -64,6 +65,7 @@ ct.table(
 )
 
 # %% constant-conflicts
+one_lane = cycles_of("walk_constant", 0, lanes=1)
 ct.claim(
     id="constant-memory-no-conflicts",
     source="CUDA slides 2.7",
@@ -74,10 +76,10 @@ ct.claim(
     form="said",
     statement={
         "en": "Constant memory serves to avoid conflicts when threads read data. "
-        "(Time of a load by the lanes of a warp / of the same load from shared "
-        "memory; without conflicts at most 1.5, our bound.)",
-        "zh": "常量内存用来避免线程读数据时的冲突。（一个线程束读一次的时间 / 从共享内存同样读一次"
-        "的时间；没有冲突时至多 1.5，这是我们定的界限。）",
+        "(Time of a load by the 32 lanes of a warp / by one lane alone; without "
+        "conflicts at most 1.5, our bound.)",
+        "zh": "常量内存用来避免线程读数据时的冲突。（一个线程束的 32 个 lane 读一次的时间 / 只有"
+        "一个 lane 读的时间；没有冲突时至多 1.5，这是我们定的界限。）",
     },
     expected=1.5,
     depends={
@@ -88,19 +90,20 @@ ct.claim(
     sides=(
         (
             {"en": "one word for all", "zh": "都读同一个字"},
-            load["constant", 0] / load["shared", 0],
+            load["constant", 0] / one_lane,
         ),
         (
             {"en": "a word for each", "zh": "各读一个字"},
-            load["constant", 1] / load["shared", 1],
+            load["constant", 1] / one_lane,
         ),
     ),
     rule="below",
     unit="×",
     control=(
         {
-            "en": "shared memory, a word for each / one for all",
-            "zh": "共享内存，各读一个字 / 都读同一个字",
+            "en": "shared memory, a word for each / one for all: 32 banks, no "
+            "conflict",
+            "zh": "共享内存，各读一个字 / 都读同一个字：32 个存储体，没有冲突",
         },
         load["shared", 1] / load["shared", 0],
         (0.9, 1.1),

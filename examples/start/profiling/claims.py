@@ -75,15 +75,15 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "99 % of the time of the API calls goes into three cudaMemcpy "
-        "and three cudaMalloc (43.58 % into these), so allocation is a heavy "
-        "operation. Share of the three cudaMalloc, at least 5 % (our limit) "
-        "if it is heavy:",
-        "zh": "API 调用的时间有 99 % 花在三次 cudaMemcpy 和三次 cudaMalloc 上"
-        "（后者占 43.58 %），可见显存分配是一个比较“重”的操作。三次 cudaMalloc "
-        "的占比，若是“重”，至少 5 %（我们定的界限）：",
+        "en": "43.58 % of the time of the API calls goes into three cudaMalloc, "
+        "from which it concludes that allocation is heavy. Only the share is "
+        "tested (at least half of it), not the advice to allocate rarely: beside "
+        "a launch, one cudaMalloc takes long, too.",
+        "zh": "API 调用的时间有 43.58 % 花在三次 cudaMalloc 上，由此得出显存分配是比较"
+        "“重”的操作。这里只检验这个占比（至少一半），不检验“尽量少分配”的建议：与一次"
+        "启动相比，一次 cudaMalloc 确实也久。",
     },
-    expected=5.0,
+    expected=43.58 / 2,
     depends={
         "en": "whether cudaMalloc is the first call of the process, which makes "
         "the context",
@@ -110,11 +110,17 @@ ct.claim(
             "zh": "cudaFree，两次运行中都不创建上下文",
         },
         share(as_there, "cudaFree"),
-        (0.0, 4.9),
+        (0.0, 20.0),
     ),
 )
 
+
 # %% claim-launch
+def digits(us):
+    """How many digits a time has, in words."""
+    return "ones" if us < 10 else "tens" if us < 100 else "hundreds or more"
+
+
 ct.claim(
     id="launch-tens-of-microseconds",
     source="CUDATutorial 03",
@@ -124,31 +130,42 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "cudaLaunchKernel takes some tens of microseconds, so at least 20. "
-        "(Its program launches once: 50.3 µs, under nvprof.)",
-        "zh": "cudaLaunchKernel 的耗时在几十微秒范围内，也就是至少 20 微秒。（它的"
-        "程序只启动一次：50.3 µs，在 nvprof 下测得。）",
+        "en": "cudaLaunchKernel takes some tens of microseconds. (Its program "
+        "launches once: 50.3 µs, under nvprof, on a V100.) Here without a "
+        "profiler:",
+        "zh": "cudaLaunchKernel 的耗时在几十微秒范围内。（它的程序只启动一次：50.3 µs，在 "
+        "V100 上，用 nvprof 测得。）这里不用性能分析器：",
     },
-    expected=20.0,
+    expected="tens",
     depends={
         "en": "whether it is the first launch of the process, which also brings "
         "the code to the GPU",
         "zh": "是不是进程里的第一次启动：第一次还要把代码送到 GPU",
     },
     sides=(
-        ({"en": "the first launch", "zh": "第一次启动"}, as_there["launch"]),
-        ({"en": "a later one", "zh": "之后的一次"}, as_there["later launch"]),
+        (
+            {
+                "en": "the first launch, microseconds",
+                "zh": "第一次启动，微秒数",
+            },
+            digits(as_there["launch"]),
+        ),
+        (
+            {"en": "a later one, microseconds", "zh": "之后的一次，微秒数"},
+            digits(as_there["later launch"]),
+        ),
     ),
-    unit="us",
-    rule="above",
+    rule="equal",
+    found="measured",
+    elsewhere=True,
     control=(
         {
-            "en": "cudaMemcpy of 40 MB, which takes a thousand and more at the "
-            "rate of any bus: were the clock's unit another, it would show",
-            "zh": "复制 40 MB 的 cudaMemcpy：按任何总线的速率都要上千；若是时钟的"
+            "en": "cudaMemcpy of 40 MB: hundreds and more at the rate of any bus; "
+            "were the clock's unit another, it would show",
+            "zh": "复制 40 MB 的 cudaMemcpy：按任何总线的速率都是几百以上；若是时钟的"
             "单位不对，这里看得出来",
         },
-        as_there["cudaMemcpy"],
-        (1e3, 1e7) if n > 1e6 else (0, 1e7),
+        digits(as_there["cudaMemcpy"]),
+        "hundreds or more" if n > 1e6 else digits(as_there["cudaMemcpy"]),
     ),
 )

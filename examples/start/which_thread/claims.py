@@ -69,10 +69,11 @@ ct.claim(
     form="said",
     statement={
         "en": "Blocks may run in any order, but the threads of a block may not: "
-        "their order is that of the warps. Different orders in which the warps "
+        "their order is that of the warps (read here as one order for all "
+        "blocks). Different orders in which the warps "
         "of a block passed, among all blocks:",
         "zh": "线程块可以按任意次序执行，单个线程块中的线程却不能以任意次序执行，"
-        "它们的次序是线程束的次序。在所有线程块中，线程束通过的次序共有几种：",
+        "它们的次序是线程束的次序（这里理解为各线程块的次序都一样）。在所有线程块中，线程束通过的次序共有几种：",
     },
     expected=1,
     measured=different(they_came),

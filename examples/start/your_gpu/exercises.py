@@ -28,13 +28,13 @@
 #             runs on every GPU with compute capability 8.6 or later. The last digit is the minor version: `sm_120` is
 #             for 12.0. A letter `a` at the end (`sm_90a`, `compute_90a`) means: this compute capability and no other.
 #             Complete `runs`, which says whether code for a target runs on a GPU. The check asks for each of `TARGETS`
-#             on each of `GPUS`.
+#             on each of `GPUS`; it needs no GPU.
 #           zh: >-
 #             `nvcc` 要为某个目标编译。为 `sm_86` 编译的是机器码，能在主版本为 8、次版本不低于 6 的 GPU 上运行。
 #             为 `compute_86` 编译的代码由驱动在程序启动时翻译，能在计算能力 8.6 及以后的所有 GPU 上运行。
 #             最后一位数字是次版本：`sm_120` 对应 12.0。末尾的字母 `a`（`sm_90a`、`compute_90a`）
 #             表示只能用于这一种计算能力。补全 `runs`，判断为某个目标编译的代码能否在某块 GPU 上运行。
-#             检查程序会拿 `TARGETS` 里的每个目标与 `GPUS` 里的每块 GPU 逐一试验。
+#             检查程序会拿 `TARGETS` 里的每个目标与 `GPUS` 里的每块 GPU 逐一试验，不需要 GPU。
 #         fails: "check sm_80"
 # ---
 # %% stub-1
