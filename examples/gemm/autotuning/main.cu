@@ -13,7 +13,11 @@ struct Candidate {
 template <int BM, int BN, int BK, int STAGES, int BLOCKS>
 void launch(Product& p) {
   constexpr int THREADS = BM * BN / 64;
-  constexpr int SHARED = STAGES * BK * (BM + 4 + BN) * sizeof(float);
+  // Tiles of A and of B; at the end 32 lanes of each warp have a part of C there.
+  constexpr int TILES = STAGES * BK * (BM + 4 + BN);
+  constexpr int ROWS = BM % 64 == 0 ? 8 : 4;  // of a warp's lanes
+  constexpr int RESULTS = THREADS / 32 * (32 / ROWS * 8) * (ROWS * 4 + 4);
+  constexpr int SHARED = std::max(TILES, RESULTS) * sizeof(float);
   static_assert(SHARED <= 48 << 10, "what a kernel may have without asking");
   const int tiles = blocks(p.m, BM) * blocks(p.n, BN);
   sgemm<BM, BN, BK, 8, 8, STAGES, BLOCKS, 4, false, false>
