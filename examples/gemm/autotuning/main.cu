@@ -32,7 +32,6 @@ int main() {
       {"64 x 64 x 16", launch<64, 64, 16, 3, 6>},
       {"64 x 128 x 16", launch<64, 128, 16, 3, 3>},
       {"128 x 64 x 16", launch<128, 64, 16, 3, 3>},
-      {"128 x 128 x 8", launch<128, 128, 8, 4, 1>},
   };
   for (Candidate& one : candidates)
     one.us = p.run(one.name, [&] { one.launch(p); });
