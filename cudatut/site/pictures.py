@@ -36,7 +36,10 @@ def image(result: dict[str, Any]) -> str:
     pixels = ' class="ct-picture__pixels"' if picture.scale else ""
     # Of the same shape, so that nothing moves when the picture is there.
     empty = f"data:image/svg+xml,%3Csvg xmlns='{_SVG}' width='{width}' height='{height}'/%3E"
-    link, rest = build.link(name), f'alt="{escape(picture.alt[locale.current()])}" width="{width}" height="{height}"'
+    link, rest = (
+        build.link(name),
+        f'alt="{escape(picture.alt[locale.current()])}" width="{width}" height="{height}"',
+    )
     rest += ' loading="lazy" decoding="async">'
     return (
         f'<img{pixels} src="{empty}" data-src="{link}" {rest}'

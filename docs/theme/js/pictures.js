@@ -1,7 +1,7 @@
 // Pictures (cudatut/site/pictures.py) are fetched when the reader is near: a browser by itself fetches those that are a whole
 // window further down. Runs after deferred.js, which fetches for paper what has pictures, too.
 {
-  const NEAR = "200px";
+  const NEAR = "100px";
   const waiting = () => document.querySelectorAll("img[data-src]");
   const show = (image) => {
     image.src = image.dataset.src;
