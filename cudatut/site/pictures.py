@@ -26,7 +26,7 @@ _SHOWN = re.compile(rf'<img\b[^>]*\ssrc="[^"]*\b({FOLDER}/[0-9a-f]{{16}}\.(?:png
 
 
 def image(result: dict[str, Any]) -> str:
-    """The element of a recorded picture, whose file is noted to be written with the site."""
+    """The elements of a recorded picture, whose file is noted to be written with the site."""
     picture = reader(Picture)(result)
     file = picture.file
     name = f"{FOLDER}/{hashlib.sha256(file).hexdigest()[:16]}.{picture.format}"
@@ -36,11 +36,8 @@ def image(result: dict[str, Any]) -> str:
     pixels = ' class="ct-picture__pixels"' if picture.scale else ""
     # Of the same shape, so that nothing moves when the picture is there.
     empty = f"data:image/svg+xml,%3Csvg xmlns='{_SVG}' width='{width}' height='{height}'/%3E"
-    link, rest = (
-        build.link(name),
-        f'alt="{escape(picture.alt[locale.current()])}" width="{width}" height="{height}"',
-    )
-    rest += ' loading="lazy" decoding="async">'
+    link, alt = build.link(name), escape(picture.alt[locale.current()])
+    rest = f'alt="{alt}" width="{width}" height="{height}" loading="lazy" decoding="async">'
     return (
         f'<img{pixels} src="{empty}" data-src="{link}" {rest}'
         f'<noscript><img{pixels} src="{link}" {rest}</noscript>'
