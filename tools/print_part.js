@@ -4,13 +4,13 @@
 // file: what a link to a chapter begins with ("{name}" is its name); base: the address of the published book, or "".
 async (options) => {
   const { chapter, inside, file, narrow, solution, base } = options;
-  // Deferred folds come for paper.
+  // Deferred folds and all pictures come for paper.
   dispatchEvent(new Event("beforeprint"));
   const article = document.querySelector("article");
   const drop = (selector) => article.querySelectorAll(selector).forEach((one) => one.remove());
   const page = location.pathname;
   drop(".headerlink, .md-content__button, .md-code__nav, .md-clipboard, .ct-gpus__choice, .ct-deferred, .ct-deferred__status");
-  drop(".ct-certificate, .ct-download, .ct-actions, script, style, input, button, [hidden]");
+  drop(".ct-certificate, .ct-download, .ct-actions, script, noscript, style, input, button, [hidden]");
   // Where the book is not published, no link to the files of a chapter leads anywhere.
   if (!base) drop("#code, ul.ct-code");
   drop(narrow ? ".ct-svg.ct-wide" : ".ct-svg.ct-narrow");

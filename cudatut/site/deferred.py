@@ -44,7 +44,7 @@ _HEADING = re.compile(
 )
 _ID = re.compile(r'(?<=\sid=")[^"]+(?=")')
 _TAG = re.compile(r"<[a-z][^>]*>")
-_ADDRESS = re.compile(r'(?<=\s)(?P<name>href|src)="(?P<to>[^"]*)"')
+_ADDRESS = re.compile(r'(?<=\s)(?P<name>href|(?:data-)?src)="(?P<to>[^"]*)"')
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|/", re.IGNORECASE)
 
 

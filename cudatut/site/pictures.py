@@ -1,5 +1,8 @@
 """Recorded pictures: each a file beside the pages, which a browser fetches when it comes into view.
 
+A browser's own lazy loading begins far below the window, at more than a whole one: docs/theme/js/pictures.js has it wait until
+the reader is near. Until then an empty picture of the same size stands there. Without scripts the picture itself does.
+
 A file is named by a hash of what it holds, so that a picture that stands on two pages is one file, and a new one is never
 taken for an older one that a browser has kept.
 """
@@ -17,11 +20,13 @@ from cudatut.site import locale, state
 
 LIMIT = 150 * 1024  # bytes of all pictures of a page
 FOLDER = "pictures"
+_SVG = "http:%2F%2Fwww.w3.org/2000/svg"  # no address of another host in what a page asks for
+# With the space before `src`: of a picture's two elements the one for readers without scripts.
 _SHOWN = re.compile(rf'<img\b[^>]*\ssrc="[^"]*\b({FOLDER}/[0-9a-f]{{16}}\.(?:png|webp))"')
 
 
 def image(result: dict[str, Any]) -> str:
-    """The element of a recorded picture, whose file is noted to be written with the site."""
+    """The elements of a recorded picture, whose file is noted to be written with the site."""
     picture = reader(Picture)(result)
     file = picture.file
     name = f"{FOLDER}/{hashlib.sha256(file).hexdigest()[:16]}.{picture.format}"
@@ -29,9 +34,13 @@ def image(result: dict[str, Any]) -> str:
     build.pictures[name] = file
     width, height = (side * (picture.scale or 1) for side in (picture.width, picture.height))
     pixels = ' class="ct-picture__pixels"' if picture.scale else ""
+    # Of the same shape, so that nothing moves when the picture is there.
+    empty = f"data:image/svg+xml,%3Csvg xmlns='{_SVG}' width='{width}' height='{height}'/%3E"
+    link, alt = build.link(name), escape(picture.alt[locale.current()])
+    rest = f'alt="{alt}" width="{width}" height="{height}" loading="lazy" decoding="async">'
     return (
-        f'<img{pixels} src="{build.link(name)}" alt="{escape(picture.alt[locale.current()])}" width="{width}" '
-        f'height="{height}" loading="lazy" decoding="async">'
+        f'<img{pixels} src="{empty}" data-src="{link}" {rest}'
+        f'<noscript><img{pixels} src="{link}" {rest}</noscript>'
     )
 
 

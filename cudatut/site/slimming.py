@@ -44,8 +44,19 @@ def without_comments(code: str, suffix: str) -> str:
 
 
 # The scripts that every page asks for, in the order in which they run: one file is one request, and a third lighter. Folds look
-# for words in what is deferred, the search waits for what folds found, and the last three need the two before them.
-TOGETHER = ("deferred", "folds", "search", "cudatut", "words", "kept", "progress", "predictions")
+# for words in what is deferred, whose pictures are to be printed, too; the search waits for what folds found, and the last three
+# need the two before them.
+TOGETHER = (
+    "deferred",
+    "pictures",
+    "folds",
+    "search",
+    "cudatut",
+    "words",
+    "kept",
+    "progress",
+    "predictions",
+)
 
 
 def theme(site: Path) -> None:

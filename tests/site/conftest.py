@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import threading
+from contextlib import ExitStack
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,13 +56,24 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def site_url(built_site):
-    """Address of the built site on this machine's loopback interface; ends in a slash."""
-    handler = partial(_Handler, directory=str(built_site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+def serve():
+    """Call it with a folder: its address on this machine's loopback interface, which ends in a slash."""
+    with ExitStack() as stack:
+
+        def start(folder):
+            handler = partial(_Handler, directory=str(folder))
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            stack.callback(server.shutdown)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            return f"http://127.0.0.1:{server.server_port}/"
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def site_url(built_site, serve):
+    """Address of the built site; ends in a slash."""
+    return serve(built_site)
 
 
 @pytest.fixture(scope="session")

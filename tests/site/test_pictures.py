@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -48,8 +49,12 @@ def test_a_picture_is_a_file_and_a_figure(build):
     ((name, file),) = build.pictures.items()
     assert file == base64.b64decode(picture()["data"])
     assert re.fullmatch(r"pictures/[0-9a-f]{16}\.png", name)
-    assert f'src="../../{name}" alt="a &quot;slope&quot; &lt;b&gt;" width="72" height="60"' in html
-    assert 'loading="lazy"' in html and 'class="ct-picture__pixels"' in html
+    rest = 'alt="a &quot;slope&quot; &lt;b&gt;" width="72" height="60" loading="lazy"'
+    waiting, plain = re.findall(r"<img[^>]*>", html)
+    assert f'data-src="../../{name}" {rest}' in waiting and 'src="data:image/svg' in waiting
+    assert "width='72' height='60'" in waiting  # of the same size, so that nothing moves
+    assert f"<noscript>{plain}</noscript>" in html and f' src="../../{name}" {rest}' in plain
+    assert html.count('class="ct-picture__pixels"') == 2
     assert '<figcaption>slope <code class="ct-code">a</code></figcaption>' in html
     assert picture()["data"][:40] not in html
 
@@ -83,18 +88,13 @@ def test_a_page_of_too_heavy_pictures_is_named_with_the_cure(build):
     assert pictures.problem(lighter) is None and pictures.problem("<p>none</p>") is None
 
 
-def test_pages_beside_their_files(project, monkeypatch):
-    """Both languages, the chapter and the page of the example; the weight of a page is that of its words."""
-    heavy = [picture(seed, side=160) for seed in range(5)]
+def record(project, monkeypatch, cells):
+    """Give the example of a small book these cells, each an id and the pictures that it shows."""
     notebook = project.book.notebook("start/add")
-    cell = {
-        "cell_type": "code",
-        "id": "seen",
-        "metadata": {},
-        "source": "see()",
-        "execution_count": 3,
-    }
-    notebook["cells"].append({**cell, "outputs": [shown(one) for one in heavy]})
+    for name, shows in cells.items():
+        cell = {"cell_type": "code", "id": name, "metadata": {}, "source": "see()"}
+        outputs = [shown(one) for one in shows]
+        notebook["cells"].append({**cell, "execution_count": 3, "outputs": outputs})
     raw = json.dumps(notebook).encode()
     own = recording.parse("start/add", project.book.whole("start/add"), raw)
     monkeypatch.setattr(recording, "require_good", lambda name: own)
@@ -102,16 +102,112 @@ def test_pages_beside_their_files(project, monkeypatch):
     monkeypatch.setattr(labels, "problems", lambda lang, records: [])
     monkeypatch.setattr(overlays, "chinese", lambda text, file: text)
     monkeypatch.setattr("cudatut.site.render.localized", lambda result, lang: result)
+
+
+def test_pages_beside_their_files(project, monkeypatch):
+    """Both languages, the chapter and the page of the example; the weight of a page is that of its words."""
+    heavy = [picture(seed, side=160) for seed in range(5)]
+    record(project, monkeypatch, {"seen": heavy})
     for lang in ("en", "zh"):
         project.body("```example\nstart/add#seen\n```\n", lang)
         site = project.build(lang)
         for page in ("start/add/index.html", "examples/start/add/index.html"):
             html = (site / page).read_text(encoding="utf-8")
-            found = re.findall(r'<img src="([^"]*)"', html)
+            found = re.findall(r'<img src="data:[^"]*" data-src="([^"]*)"', html)
             assert len(set(found)) == len(heavy), page
+            assert found == re.findall(r'<noscript><img src="([^"]*)"', html)
             files = [(site / page).parent / one for one in found]
             assert all(image_files.seen(file.read_bytes()) == ("png", 164, 160) for file in files)
             # What weighs 130 KB as files adds next to nothing to the page.
             without = re.sub('<div class="ct-pictures">.*?</div>', "", html)
             assert weight.problem(html) is None
             assert weight.compressed(html) - weight.compressed(without) < 1024
+
+
+# --- in a browser ------------------------------------------------------------------------------------
+
+
+NAMES = ("top", "far", "folded")
+
+
+@pytest.fixture
+def visit(project, monkeypatch, serve, browser):
+    """Call it with options of a browser context: a page that shows a picture, another below its window, a third in a fold.
+
+    Also what it asks for of pictures, from then on, and a function that goes there.
+    """
+    record(project, monkeypatch, {name: [picture(seed)] for seed, name in enumerate(NAMES)})
+    top, far, folded = (f"```example\nstart/add#{name}\n```\n\n" for name in NAMES)
+    fold = '??? note deferred "Look deeper"\n\n' + "".join(
+        f"    {line}\n" for line in folded.splitlines()
+    )
+    project.body(top + "Prose.\n\n" * 14 + far + "Prose.\n\n" * 40 + fold)
+    site = project.build()
+    address = (
+        f"{serve(site.parent)}{site.name}/start/add/"  # below the root, as where it is published
+    )
+    contexts = []
+
+    def go(path="", **options):
+        context = browser.new_context(viewport=WINDOW, **options)
+        contexts.append(context)
+        page, asked = context.new_page(), []
+        page.on("request", lambda one: asked.append(one.url) if "/pictures/" in one.url else None)
+        page.add_init_script("""window.shifted = 0
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) window.shifted += entry.value
+          }).observe({type: 'layout-shift', buffered: true})""")
+        context.route("**/pictures/*", slowly)
+        page.goto(address + path)
+        page.wait_for_load_state("networkidle")
+        return page, asked
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+WINDOW = {"width": 1280, "height": 720}
+AHEAD = 1250  # px below its window where Chromium fetches a picture by itself
+THERE = """() => [...document.querySelectorAll('.ct-picture img')]
+  .filter((one) => one.complete && one.naturalWidth === 24 && one.src.includes('/pictures/')).length"""
+
+
+def slowly(route):
+    time.sleep(0.2)
+    route.continue_()
+
+
+def test_a_picture_is_fetched_when_the_reader_is_near_it_and_moves_nothing(visit):
+    page, asked = visit()
+    images = page.locator(".ct-picture img")
+    assert images.count() == 2 and len(asked) == page.evaluate(THERE) == 1
+    # One that Chromium would have fetched.
+    assert 100 < images.nth(1).bounding_box()["y"] - WINDOW["height"] < AHEAD
+    height = "document.documentElement.scrollHeight"
+    before = page.evaluate(f"window.shifted = 0, {height}")
+    images.nth(1).scroll_into_view_if_needed()
+    page.wait_for_function(f"({THERE})() === 2")
+    assert page.evaluate(height) == before and page.evaluate("window.shifted") == 0
+    # What a fold holds that comes late is watched as well, and its address leads from this page.
+    page.locator("details.deferred summary").click()
+    page.wait_for_function(f"({THERE})() === 3")
+    assert len(asked) == len(set(asked)) == 3
+    assert page.locator("noscript img").count() == 0
+
+
+def test_without_scripts_pictures_are_there_themselves(visit):
+    for path, count in {"": 2, "folds/": 1}.items():
+        page, _ = visit(path, java_script_enabled=False)
+        figures = page.locator(".ct-picture").all()
+        assert len(figures) == count
+        for figure in figures:
+            (one,) = [image for image in figure.locator("img").all() if image.is_visible()]
+            assert "/pictures/" in one.get_attribute("src")
+
+
+def test_paper_has_all_pictures(visit):
+    page, asked = visit()
+    assert len(asked) == 1
+    # Also those that are not here yet when the printing begins.
+    assert page.pdf().count(b"/Subtype /Image") == len(asked) == page.evaluate(THERE) == 3

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import struct
 import sys
 import unicodedata
@@ -50,7 +51,7 @@ def png(width=8, height=8):
 
 
 PAGE = """<!doctype html><html lang="{lang}"><head><meta charset="utf-8"><title>x</title>
-<link rel="stylesheet" href="{up}css/cudatut.css"></head>
+<link rel="stylesheet" href="{up}css/cudatut.css"><script src="{up}js/pictures.js"></script></head>
 <body data-md-color-scheme="default" data-md-color-primary="indigo"><article class="md-content__inner md-typeset">
 <a class="md-content__button" href="edit">Edit</a>
 <h1 id="top">{title}<a class="headerlink" href="#top">#</a></h1>
@@ -62,7 +63,8 @@ PAGE = """<!doctype html><html lang="{lang}"><head><meta charset="utf-8"><title>
  class="ct-svg ct-chart ct-narrow" viewBox="0 0 332 100" width="332" height="100" role="img" aria-label="n"><rect class="bar"
  x="1" y="1" width="300" height="20"/><text x="9" y="50">NARROW{name}</text></svg></div>
 <math><mi>x</mi><mo>=</mo><mn>1</mn></math>
-<img src="../picture.png" alt="a picture" width="8" height="8" loading="lazy">
+<p style="height: 5000px"></p><figure class="ct-picture"><img src="data:image/svg+xml,%3Csvg/%3E" data-src="../picture.png" alt="a picture"
+ width="8" height="8" loading="lazy"><noscript><img src="../picture.png" alt="AGAIN" width="8" height="8"></noscript></figure>
 <details class="note"><summary id="late">Look deeper: {name}<a class="headerlink" href="#late">#</a></summary><p>DEEPER{name}</p>
 <details class="ct-numbers"><summary>The numbers</summary><p>INNER{name}</p></details></details>
 <details class="success"><summary id="solution">Solution</summary><p>SECRET{name}</p></details>
@@ -77,6 +79,8 @@ CHAPTERS = ("hello", "first_kernel")
 def site(tmp_path_factory):
     """A site with two chapters of `start`, in both languages."""
     root = tmp_path_factory.mktemp("site")
+    (root / "js").mkdir()
+    shutil.copy(ROOT / "docs/theme/js/pictures.js", root / "js")
     (root / "css").mkdir()
     css = (ROOT / "docs/theme/css/cudatut.css").read_text(encoding="utf-8")
     (root / "css/cudatut.css").write_text(css, encoding="utf-8")
@@ -152,7 +156,7 @@ def flat(outline):
 @pytest.mark.parametrize("lang", LANGS)
 def test_a_pdf_has_pictures_an_outline_and_links_inside(made, lang):
     reader = pypdf.PdfReader(made["pdf", lang])
-    assert sum(len(page.images) for page in reader.pages) >= 1
+    assert sum(len(page.images) for page in reader.pages) == len(CHAPTERS)
     titles = " ".join(one.title for one in flat(reader.outline))
     assert all(name in titles for name in CHAPTERS)
     # What leaves its line at the top of a page is there twice.
@@ -204,7 +208,7 @@ def test_an_epub_has_the_chapters_and_no_solutions(epub):
         text = "".join(chapter.itertext())
         for mark in ("NARROW", "DEEPER", "INNER", "OWN"):
             assert f"{mark}{name}" in text
-        for mark in ("SECRET", "WIDE", "OTHERS"):
+        for mark in ("SECRET", "WIDE", "OTHERS", "AGAIN"):
             assert mark not in text
         assert not list(chapter.iter(f"{XHTML}details")) and not list(
             chapter.iter(f"{XHTML}script")
@@ -227,7 +231,9 @@ def test_addresses_in_an_epub_lead_somewhere(epub):
             target, _, anchor = href.partition("#")
             assert not anchor or anchor in ids[target or name], f"{name}: {href}"
             found += 1
-        for image in file.iter(f"{XHTML}img"):
+        images = list(file.iter(f"{XHTML}img"))
+        assert len(images) == (name.removesuffix(".xhtml") in CHAPTERS)
+        for image in images:
             assert epub.read(f"EPUB/{image.get('src')}") == png()
     assert found >= 8
 

@@ -15,8 +15,10 @@ const ctDeferred = (() => {
   const pages = new Map(); // the documents that were asked for, by address
   const parsed = (url, text) => {
     const page = new DOMParser().parseFromString(text, "text/html");
+    // Where no script runs, such as in this document, what is for readers without scripts is part of the page.
+    page.querySelectorAll("noscript").forEach((one) => one.remove());
     // Its links are relative to where it lies. One to this very page stays a link inside it.
-    for (const name of ["href", "src"])
+    for (const name of ["href", "src", "data-src"])
       for (const one of page.querySelectorAll(`[data-part] [${name}]`)) {
         const target = new URL(one.getAttribute(name), url);
         const here = target.pathname === location.pathname && target.hash;
@@ -66,6 +68,7 @@ const ctDeferred = (() => {
     place.replaceWith(...pieces);
     if (focused) pieces.find((piece) => piece.querySelector?.("[tabindex]"))?.querySelector("[tabindex]").focus();
     for (const piece of pieces) piece.querySelectorAll?.("pre > code").forEach(copyable);
+    document.dispatchEvent(new Event("ct-put"));
   };
   const failed = (place) => {
     const { failed: sentence, again } = words();
