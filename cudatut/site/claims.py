@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -59,27 +59,43 @@ def settled(records: Iterable[Recording], parts: tuple[Part, ...]) -> list[Settl
     return sorted(found, key=place)  # stable: within an example the cells' order stays
 
 
-def table() -> str:
-    """The claims of the recordings as HTML: a line of totals, a table grouped by part, and where it was run."""
-    return table_html(settled(notebooks.recorded(), contents.load()))
+def table(but: Sequence[str] = ()) -> str:
+    """The claims of the recordings as HTML: a line of totals, a table grouped by part, and where it was run.
+
+    but: ids of parts that count in the totals and stand in a table of their own, by `table_of`.
+    """
+    found = settled(notebooks.recorded(), contents.load())
+    return table_html(found, [one for one in found if _id(one) not in but])
+
+
+def table_of(part: str) -> str:
+    """The claims of one part as a table alone."""
+    found = settled(notebooks.recorded(), contents.load())
+    rows = _table([one for one in found if _id(one) == part])
+    return f'<div class="ct-claims-page">{rows}</div>'
+
+
+def _id(one: Settled) -> str | None:
+    return one.part.id if one.part else None
 
 
 _COLUMNS = ("statement", "expected", "measured", "control", "verdict", "chapter")
 
 
-def table_html(found: list[Settled]) -> str:
-    """`found` as HTML in the page's language."""
-    heads = "".join(f'<th scope="col">{text(f"claim.{column}")}</th>' for column in _COLUMNS)
-    bodies = "".join(_part(part, group) for part, group in groupby(found, lambda one: one.part))
+def table_html(found: list[Settled], listed: list[Settled] | None = None) -> str:
+    """The totals of `found` and a table of those that are `listed` (None: all), as HTML in the page's language."""
     where = ""
     if found:
         records = (one.record for one in found)
         where = f'<p class="ct-claims__where">{recorded_on(records)}</p>'
-    return (
-        f'<div class="ct-claims-page"><p>{_totals(found)}</p>'
-        f'<table class="ct-table ct-claims"><thead><tr>{heads}</tr></thead>{bodies}</table>'
-        f"{where}</div>"
-    )
+    rows = _table(found if listed is None else listed)
+    return f'<div class="ct-claims-page"><p>{_totals(found)}</p>{rows}{where}</div>'
+
+
+def _table(found: list[Settled]) -> str:
+    heads = "".join(f'<th scope="col">{text(f"claim.{column}")}</th>' for column in _COLUMNS)
+    bodies = "".join(_part(part, group) for part, group in groupby(found, lambda one: one.part))
+    return f'<table class="ct-table ct-claims"><thead><tr>{heads}</tr></thead>{bodies}</table>'
 
 
 def _totals(found: list[Settled]) -> str:
