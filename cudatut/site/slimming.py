@@ -12,6 +12,8 @@ from cudatut.files import write_whole
 _PLAIN_TOKENS = re.compile(r'<span class="[nwop]">([^<]*)</span>')
 _INDENT = re.compile(r"\n\s*\n*(?=\s*<|\s*\n)")
 
+# mkdocstrings gives its style sheet to every page; what it is for stands on one.
+_OF_DOCSTRINGS = re.compile(r'<link rel="stylesheet" href="[^"]*/_mkdocstrings\.css">\s*')
 
 # What is said to the formatter of this checkout means nothing to a reader; the files that are offered have it.
 _TO_THE_FORMATTER = re.compile(r' *<span class="c1"># fmt: skip</span>')
@@ -23,7 +25,9 @@ def tokens(html: str) -> str:
 
 
 def frame(page: str) -> str:
-    """A whole page without the indentation of the theme's templates; the article stays as it is."""
+    """A whole page without the indentation of the theme's templates, and without a style sheet that it has no use for; the article stays as it is."""
+    if '<div class="doc ' not in page:
+        page = _OF_DOCSTRINGS.sub("", page)
     before, start, rest = page.partition("<article")
     article, end, after = rest.rpartition("</article>")
     if not start or not end:

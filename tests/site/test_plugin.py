@@ -329,6 +329,10 @@ def test_slimming_changes_nothing_seen():
     assert slimming.frame("<p>\n\n  <b>no article") == "<p>\n\n  <b>no article"
     nested = "<article>\n    <p>a</p>\n    <article>x</article></article>"
     assert slimming.frame(nested) == nested
+    sheet = '<link rel="stylesheet" href="../assets/_mkdocstrings.css">'
+    assert slimming.frame(f"{sheet}{nested}") == nested
+    api = f'{sheet}<article><div class="doc doc-object doc-function">f</div></article>'
+    assert slimming.frame(api) == api
 
 
 THEME = ROOT / "docs" / "theme"
