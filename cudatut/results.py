@@ -779,8 +779,9 @@ class Claim(Result):
         rows = [[name, format_value(value), self.unit or ""] for name, value in values.items()]
         if self.seeds:
             rows.append(["seeds with this verdict", f"{self.agreeing()} of {len(self.seeds)}", ""])
-        decides = self.depends and self.verdict == "depends"
-        condition = f": {self.depends['en']}" if decides else ""
+        condition = ""
+        if self.depends and self.verdict == "depends":
+            condition = f": {self.depends['en']}"
         return [["", "value", "unit"], *rows, ["verdict", self.verdict + condition, ""]]
 
     def agreeing(self) -> int:

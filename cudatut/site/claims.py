@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
+from cudatut import yaml_text
 from cudatut.recording import Recording
 from cudatut.results import GAIN, LEAD, SHARE, VERDICTS
 from cudatut.site import contents, localize, notebooks, state
@@ -64,15 +65,39 @@ def table(but: Sequence[str] = ()) -> str:
 
     but: ids of parts that count in the totals and stand in a table of their own, by `table_of`.
     """
-    found = settled(notebooks.recorded(), contents.load())
-    return table_html(found, [one for one in found if _id(one) not in but])
+    found, gone = _standing()
+    return table_html(found, [one for one in found if _id(one) not in but]) + _withdrawn(gone)
 
 
 def table_of(part: str) -> str:
     """The claims of one part as a table alone."""
-    found = settled(notebooks.recorded(), contents.load())
-    rows = _table([one for one in found if _id(one) == part])
+    rows = _table([one for one in _standing()[0] if _id(one) == part])
     return f'<div class="ct-claims-page">{rows}</div>'
+
+
+def _standing() -> tuple[list[Settled], dict[str, dict[str, str]]]:
+    """The claims that stand, and those that docs/claims.yml withdraws: id -> why, by language."""
+    gone = yaml_text.load((state.current().docs.parent / "claims.yml").read_text("utf-8"))[
+        "withdrawn"
+    ]
+    found = settled(notebooks.recorded(), contents.load())
+    return standing(found, gone), gone
+
+
+def standing(found: list[Settled], gone: Iterable[str]) -> list[Settled]:
+    """`found` without those that were withdrawn. Raises ValueError for one that no recording has any longer."""
+    if unknown := set(gone) - {one.claim["id"] for one in found}:
+        raise ValueError(
+            f"docs/claims.yml withdraws {', '.join(sorted(unknown))}, which no recording has: take the entry out"
+        )
+    return [one for one in found if one.claim["id"] not in gone]
+
+
+def _withdrawn(gone: dict[str, dict[str, str]]) -> str:
+    if not gone:
+        return ""
+    rows = "".join(f"<li>{escape(why[current()])}</li>" for why in gone.values())
+    return f"<p>{text('claim.withdrawn')}</p><ul>{rows}</ul>"
 
 
 def _id(one: Settled) -> str | None:

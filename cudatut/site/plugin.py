@@ -270,10 +270,10 @@ class CudatutPlugin(BasePlugin):
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> None:
         page.content = self.shown[page.file.src_uri]
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if (
-            page.file.src_uri == "glossary.md"
-        ):  # the search has read the table of contents of all terms
-            page.toc = get_toc(glossary.toc(self.terms, self.state.lang, page.title))
+        if page.file.src_uri == "glossary.md":
+            # The search has read the table of contents of all terms. MkDocs names no type for these that one can import.
+            letters: Any = glossary.toc(self.terms, self.state.lang, page.title)
+            page.toc = get_toc(letters)
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
 
     on_page_context = CombinedEvent(_on_page_context_before_search, _on_page_context_after_search)

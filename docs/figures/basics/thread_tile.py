@@ -117,27 +117,27 @@ def owners(
             s.text(grid.center(0, place)[0], grid.y - 8, column, "muted", size=12)
     for column in range(bk):
         s.text(a.center(0, column)[0], a.y - 8, column, "muted", size=12)
-    for row, place in ((0, 0), (1, 1), (bk - 1, 3)):
-        s.text_to(b.x - 8, b.center(place, 0)[1] + 4, row, "muted", size=12)
+    for row, line in ((0, 0), (1, 1), (bk - 1, 3)):
+        s.text_to(b.x - 8, b.center(line, 0)[1] + 4, row, "muted", size=12)
         for column, at in columns.items():
             t = row * bn + column  # the thread whose t / BN and t % BN these are
-            b.box(place, at, of(t, "c3"), t)
-        s.text(b.center(place, 3)[0], b.center(place, 3)[1] + 4, "…", "muted")
+            b.box(line, at, of(t, "c3"), t)
+        s.text(b.center(line, 3)[0], b.center(line, 3)[1] + 4, "…", "muted")
     s.text(b.center(2, 2.5)[0], b.center(2, 0)[1] + 4, "⋮", "muted")
     for group in groups:
-        first, place = group * tm, places[group]
+        first, begin = group * tm, places[group]
         for row, down in ((first, 0), (first + 1, 1), (first + tm - 1, 3)):
-            at = a.center(place + down, 0)[1] + 4
-            s.text_to(left - 8, at, row, "muted", size=12)
-            s.text_to(c.x - 8, at, row, "muted", size=12)
+            level = a.center(begin + down, 0)[1] + 4
+            s.text_to(left - 8, level, row, "muted", size=12)
+            s.text_to(c.x - 8, level, row, "muted", size=12)
             for column in range(bk):
                 t = row * bk + column
-                a.box(place + down, column, of(t, "c1"), t)
-        s.text(a.center(0, (bk - 1) / 2)[0], a.center(place + 2, 0)[1] + 4, "⋮", "muted")
+                a.box(begin + down, column, of(t, "c1"), t)
+        s.text(a.center(0, (bk - 1) / 2)[0], a.center(begin + 2, 0)[1] + 4, "⋮", "muted")
         for column, at in columns.items():
             t = group * bn + column  # t / BN * TM is the first of its rows, t % BN its column
             c.box(place, at, of(t, "c2"), t, down=4)
-        s.text(c.center(0, 3)[0], c.center(place + 1.5, 0)[1] + 4, "…", "muted")
+        s.text(c.center(0, 3)[0], c.center(begin + 1.5, 0)[1] + 4, "…", "muted")
     for grid, middle in ((a, (bk - 1) / 2), (c, 2.5)):
         s.text(grid.center(0, middle)[0], grid.center(places[1] + 4.6, 0)[1] + 4, "⋮", "muted")
     told = [

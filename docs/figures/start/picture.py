@@ -16,8 +16,8 @@ def pixels(width: int = 6, height: int = 4, threads: int = 8, chosen: int = 8) -
     for y in range(height):
         cells.name(y, y)
         cells.row(y, [(hue(i // threads), i) for i in range(y * width, (y + 1) * width)])
-    x, y = cells.center(row, column)
-    s.rect(x - cell / 2, y - high / 2, cell, high, "accent hollow")
+    at_x, at_y = cells.center(row, column)
+    s.rect(at_x - cell / 2, at_y - high / 2, cell, high, "accent hollow")
     below = top + height * high
     entries = [(hue(b), tr(f"block {b}", f"{b} 号线程块")) for b in range(blocks)]
     legend(s, left, below + 16, entries, step=108, wide=20, high=20)
