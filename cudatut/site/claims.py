@@ -77,20 +77,10 @@ def table_of(part: str) -> str:
 
 def _standing() -> tuple[list[Settled], dict[str, dict[str, str]]]:
     """The claims that stand, and those that docs/claims.yml withdraws: id -> why, by language."""
-    gone = yaml_text.load((state.current().docs.parent / "claims.yml").read_text("utf-8"))[
-        "withdrawn"
-    ]
+    path = state.current().docs.parent / "claims.yml"
+    gone = yaml_text.load(path.read_text(encoding="utf-8"))["withdrawn"] if path.exists() else {}
     found = settled(notebooks.recorded(), contents.load())
-    return standing(found, gone), gone
-
-
-def standing(found: list[Settled], gone: Iterable[str]) -> list[Settled]:
-    """`found` without those that were withdrawn. Raises ValueError for one that no recording has any longer."""
-    if unknown := set(gone) - {one.claim["id"] for one in found}:
-        raise ValueError(
-            f"docs/claims.yml withdraws {', '.join(sorted(unknown))}, which no recording has: take the entry out"
-        )
-    return [one for one in found if one.claim["id"] not in gone]
+    return [one for one in found if one.claim["id"] not in gone], gone
 
 
 def _withdrawn(gone: dict[str, dict[str, str]]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, recording
+from cudatut import catalog, recording, yaml_text
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording, UnfitRecordingError
 from cudatut.results import FORMS, FOUND, MIME, RULES, VERDICTS, read
@@ -91,6 +91,25 @@ def test_claims_that_no_chapter_tells_stand_behind_those_of_its_part():
     assert [one.cell for one in found] == ["bench"] * 7
     with pytest.raises(ValueError, match="used twice: a, b$"):
         claims.settled([recorded("q/a", "b", "a", "c"), recorded("q/b", "b", "a")], parts)
+
+
+def test_the_page_names_what_was_withdrawn(project, shown):
+    shown(start__add=[claim("one"), claim("two")])
+    why = "withdrawn:\n  two: {en: 'because of <b>', zh: '因为 <b>'}\n"
+    (project.root / "docs/claims.yml").write_text(why, encoding="utf-8")
+    project.labels("add: 加法\none thread: 单线程\n_units: {conflicts: 次冲突}\n")
+    body = '```python exec="on" idprefix=""\nfrom cudatut.site import claims\nprint(claims.table())\n```\n'
+    project.page("claims.md", f"# Claims {{ #top }}\n\n{body}", "en")
+    html = (project.build("en") / "claims/index.html").read_text(encoding="utf-8")
+    assert '<tr id="one">' in html and '<tr id="two">' not in html
+    assert "1 claims:" in html and "because of &lt;b&gt;" in html
+
+
+def test_what_was_withdrawn_is_a_claim_of_the_book(book):
+    """An entry goes when its example is recorded without it."""
+    gone = yaml_text.load((ROOT / "docs/claims.yml").read_text(encoding="utf-8"))["withdrawn"]
+    assert set(gone) <= {one.claim["id"] for one in claims.settled(*book)}
+    assert all(set(why) == set(locale.LANGUAGES) for why in gone.values())
 
 
 def test_a_page_without_claims():
@@ -306,5 +325,5 @@ def test_table_of_the_book(book, lang):
 def test_the_page_is_in_both_languages():
     for lang in locale.LANGUAGES:
         text = (ROOT / "docs" / lang / "claims.md").read_text(encoding="utf-8")
-        assert "print(claims.table())" in text
+        assert "print(claims.table(" in text
         assert "claims.md" in (ROOT / "docs" / lang / "index.md").read_text(encoding="utf-8")
