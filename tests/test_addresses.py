@@ -25,6 +25,9 @@ LANGUAGES = ("", "zh/")  # folders of the site
 GONE = {
     "llm/merge.py": "a launcher that only tests used; chapters launch merge.cu themselves",
     "gemm/attempts_power#watch": "it measures as the other examples do, by measure/sustained.py",
+    "basics/divergence_claims#claim-tiles": "no source claims it; `tiles-counted` has the numbers",
+    "basics/timing_claims#mean-of-100": "a remark on method, no claim; `mean-of-100-table` has the numbers",
+    "reduction/shuffles_claims#always-faster-claim": "it could not come out otherwise; `whole-reduction` has the numbers",
     "gemm/vectorized#resources": "no page showed it",
     "basics/coalescing#bench-strides": "the page's program measures that; `predict-strides` times the same launches",
 }

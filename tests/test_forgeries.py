@@ -174,7 +174,16 @@ def recorded_today(notebook: dict) -> None:
 def re_ruled(notebook: dict) -> None:
     claim = found(notebook, "claim")
     claim |= {"rule": "above", "expected": 0.0}
-    claim["verdict"] = results.verdict("above", 0.0, claim["measured"])
+    claim["verdict"] = results.settled(
+        "above", 0.0, claim["measured"], elsewhere=claim["elsewhere"]
+    )
+
+
+def conditional(notebook: dict) -> None:
+    """A condition, and a side that refutes the claim."""
+    claim, both = found(notebook, "claim"), {"en": "a", "zh": "b"}
+    sides = [{"what": both, "value": value} for value in (claim["measured"], 1e9)]
+    claim |= {"depends": both, "sides": sides, "verdict": "depends"}
 
 
 def html_of_another(notebook: dict) -> None:
@@ -219,7 +228,7 @@ FORGERIES = [
     Forgery("a slim number, not signed", lambda n: row(n).update(median_us=1.0), "digest", slim_speed, sign=False, slim=True),
     Forgery("renamed", lambda n: None, "of another example", file=f"{WHOLE}/basics/timing.ipynb"),
     Forgery("a failed check", lambda n: check(n).update(passed=False), "failed"),
-    Forgery("a verdict against its rule", lambda n: found(n, "claim").update(verdict="refuted"), "by its rule it is confirmed", CLAIMS),
+    Forgery("a verdict against its rule", lambda n: found(n, "claim").update(verdict="refuted"), "by its rule it is same here", CLAIMS),
     Forgery("no digest", lambda n: told(n).pop("digest"), "digest", sign=False),
     Forgery("a source dropped", without_file("basics/ladder/ladder.py"), "lack basics/ladder/ladder.py", "basics/thread_tile"),
     Forgery("an endless integer", lambda n: check(n).update(n=10**400), "n is 1000"),
@@ -243,7 +252,7 @@ FORGERIES = [
     Forgery("one round", lambda n: found(n, "benchmark").update(rounds=1), "1 rounds"),
     Forgery("no rounds", lambda n: found(n, "benchmark").update(rounds=0), "0 rounds"),
     Forgery("a claim by another rule", re_ruled, "its rule is 'above'", CLAIMS),
-    Forgery("a condition added", lambda n: found(n, "claim").update(depends={"en": "a", "zh": "b"}, verdict="depends"), "its depends is", CLAIMS),
+    Forgery("a condition added", conditional, "its depends is", CLAIMS),
     Forgery("less than no errors", lambda n: told(n)["sanitizers"][0].update(errors=-3), "memcheck found -3 errors"),
     Forgery("another requirement", lambda n: told(n).update(requires="sm_50"), "its requires is sm_50"),
     Forgery("another title", lambda n: told(n).update(title={"en": "Ten times as fast", "zh": "快十倍"}), "its title is"),
@@ -280,9 +289,16 @@ def test_a_forgery_is_refused(forgery, real):
     assert all("\n" not in one for one in said)
 
 
-@pytest.mark.parametrize("slim", [False, True])
+EACH = ((SPEED, row), (CLAIMS, claim), ("basics/thread_tile", check))
+
+
 @pytest.mark.parametrize(
-    ("name", "part"), [(SPEED, row), (CLAIMS, claim), ("basics/thread_tile", check)]
+    ("name", "part", "slim"),
+    [
+        *((name, part, False) for name, part in EACH),
+        # Claims are recorded on the book's own GPU alone since they have two sides.
+        *((name, part, True) for name, part in EACH if part is not claim),
+    ],
 )
 def test_the_same_without_a_change_is_not(name, part, slim, real):
     """So it is the change that is refused, not that it was read and signed again."""

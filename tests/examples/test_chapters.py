@@ -11,7 +11,12 @@ MOST_LINES = 400  # of an example; a longer one is split by its topics
 # What waits until its part is recorded anew: moved cells need recordings of their own.
 LONGER = {
     "basics/occupancy",
+    # Claims are mostly words in two languages.
+    "basics/shared_memory_claims",
     "basics/timing",
+    "llm/continuous_batching_claims",
+    "llm/flash_principle_claims",
+    "llm/reading_vllm_claims",
     "reduction/histogram",
     "reduction/one_launch",
     "reduction/scoreboard",

@@ -13,7 +13,8 @@ struct Candidate {
 template <int BM, int BN, int BK, int STAGES, int BLOCKS>
 void launch(Product& p) {
   constexpr int THREADS = BM * BN / 64;
-  // Tiles of A and of B; at the end 32 lanes of each warp have a part of C there.
+  // Tiles of A and of B; at the end 32 lanes of each warp have a part of C
+  // there.
   constexpr int TILES = STAGES * BK * (BM + 4 + BN);
   constexpr int ROWS = BM % 64 == 0 ? 8 : 4;  // of a warp's lanes
   constexpr int RESULTS = THREADS / 32 * (32 / ROWS * 8) * (ROWS * 4 + 4);
