@@ -135,7 +135,12 @@ def test_every_cell_is_in_its_example_or_in_one_that_its_chapter_did_not_have(na
         path = catalog.get(name).path
         titles = [title for title, kind, _ in catalog.cells_of(text) if kind == "code"]
         for title in set(titles) - set(catalog.cells(path)):
-            beside = [one.path for one in since if one.path.parent == path.parent]
+            # Experiments on causes were written anew: nothing moved there, whatever their cells are called.
+            beside = [
+                one.path
+                for one in since
+                if one.path.parent == path.parent and one.path.stem != "causes"
+            ]
             homes = [one for one in beside if title in catalog.cells(one)]
             assert len(homes) == (f"{name}#{title}" not in GONE), f"{name}#{title}: {homes}"
 
