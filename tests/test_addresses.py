@@ -28,6 +28,7 @@ GONE = {
     "basics/divergence_claims#claim-tiles": "no source claims it; `tiles-counted` has the numbers",
     "basics/timing_claims#mean-of-100": "a remark on method, no claim; `mean-of-100-table` has the numbers",
     "reduction/shuffles_claims#always-faster-claim": "it could not come out otherwise; `whole-reduction` has the numbers",
+    "llm/paged_attention_claims#claim-several": "tried on a kernel in vLLM's scheme, llm/vllm_kernel_claims#claim-several",
     "gemm/vectorized#resources": "no page showed it",
     "basics/coalescing#bench-strides": "the page's program measures that; `predict-strides` times the same launches",
 }
