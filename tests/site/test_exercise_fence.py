@@ -340,7 +340,8 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
     assert on_pages(lang)
     for page, example, cell, file in on_pages(lang):
         # What is in a fold that is deferred stands on a page beside its own.
-        beside = [root / page / "index.html", root / page / deferred.FOLDS / "index.html"]
+        folder = root if page == "index" else root / page
+        beside = [folder / "index.html", folder / deferred.FOLDS / "index.html"]
         html = "".join(one.read_text(encoding="utf-8") for one in beside if one.is_file())
         shown = [
             blocks(part)[0]
