@@ -394,7 +394,8 @@ def colab_url(name: str) -> str:
         chapter = catalog.ChapterFiles(name.removesuffix(catalog.EXERCISES))
         path = chapter.exercises_notebook(state.current().lang)
     else:
-        path = recording.whole_path(name) or catalog.path_of(name).with_suffix(".ipynb")
+        # Where there are two, the build says so when it reads them.
+        path = next(iter(recording.whole_paths(name)), catalog.path_of(name).with_suffix(".ipynb"))
     recordings = paths.recordings_dir()
     if path.is_relative_to(recordings):
         place = Path("recordings", path.relative_to(recordings))

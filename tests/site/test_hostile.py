@@ -46,7 +46,8 @@ RESULTS = [
     {"kind": "claim", "id": "a-claim", "source": "a book", "place": {"en": "p", "zh": "p"}, "form": "said",
      "statement": {"en": "s", "zh": "s"}, "expected": "yes", "measured": "yes", "unit": None, "rule": "equal",
      "control": {"what": {"en": "c", "zh": "c"}, "value": "yes"}, "verdict": "depends",
-     "depends": {"en": "d", "zh": "d"}},
+     "depends": {"en": "d", "zh": "d"},
+     "sides": [{"what": {"en": "f", "zh": "f"}, "value": "yes"}, {"what": {"en": "g", "zh": "g"}, "value": "no"}]},
     {"kind": "picture", "name": "p", "width": 2, "height": 1, "alt": {"en": "a", "zh": "a"}, "data": PICTURE},
 ]  # fmt: skip
 MORE = {

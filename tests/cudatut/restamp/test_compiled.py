@@ -24,7 +24,7 @@ def test_the_books_uncovered_kernels_are_found_quickly():
     assert time.process_time() - began < 2  # a second on a machine of its own
     known = {name for one in recordings for name in one.metadata["sources"]}
     assert found == sorted(found) and {line.partition(":")[0] for line in found} <= known
-    assert "basics/ladder/tiled.cu: the run may set what `#ifndef TILE` asks for" in found
+    assert "basics/registers/registers.cu: the run may set what `#ifndef RING` asks for" in found
 
 
 def test_kernels_of_which_no_instance_stands_for_what_ran(small):
