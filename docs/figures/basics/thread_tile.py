@@ -112,9 +112,9 @@ def owners(
     ):
         s.text_from(grid.x, grid.y - 44, tile, "bold")
         s.text_from(grid.x, grid.y - 27, said)
-    for column, place in columns.items():
+    for column, at in columns.items():
         for grid in (b, c):
-            s.text(grid.center(0, place)[0], grid.y - 8, column, "muted", size=12)
+            s.text(grid.center(0, at)[0], grid.y - 8, column, "muted", size=12)
     for column in range(bk):
         s.text(a.center(0, column)[0], a.y - 8, column, "muted", size=12)
     for row, line in ((0, 0), (1, 1), (bk - 1, 3)):
@@ -136,7 +136,7 @@ def owners(
         s.text(a.center(0, (bk - 1) / 2)[0], a.center(begin + 2, 0)[1] + 4, "⋮", "muted")
         for column, at in columns.items():
             t = group * bn + column  # t / BN * TM is the first of its rows, t % BN its column
-            c.box(place, at, of(t, "c2"), t, down=4)
+            c.box(begin, at, of(t, "c2"), t, down=4)
         s.text(c.center(0, 3)[0], c.center(begin + 1.5, 0)[1] + 4, "…", "muted")
     for grid, middle in ((a, (bk - 1) / 2), (c, 2.5)):
         s.text(grid.center(0, middle)[0], grid.center(places[1] + 4.6, 0)[1] + 4, "⋮", "muted")
