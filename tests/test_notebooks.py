@@ -42,6 +42,11 @@ def environment(**more):
 # What the extras `bindings` and `llm` consist of, which the notebooks that need them install in their first cell.
 BINDINGS = ("nanobind",)
 LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
+# The extra `images`: what scikit-image's photographs are read with.
+IMAGES = (
+    *("PIL", "pillow.libs", "skimage", "scikit_image.libs", "scipy", "scipy.libs"),
+    *("imageio", "lazy_loader", "networkx", "packaging", "tifffile"),
+)
 
 
 def chinese():
@@ -76,7 +81,7 @@ def ran(request, sources_of_the_site):
         ours = {name: files[name] for name in files if name.startswith(("cudatut/", "examples/"))}
         texts = sorted(STAND_INS.rglob("*.py"))
         stand_ins = [(path.name, path.read_text(encoding="utf-8")) for path in texts]
-        key = before.key(ours, around, stand_ins, [*BINDINGS, *LLM], todo)
+        key = before.key(ours, around, stand_ins, [*BINDINGS, *LLM, *IMAGES], todo)
         if found := before.read(key):
             return json.loads(found)
     result = _run(todo, *map(request.getfixturevalue, ("installed", "tmp_path_factory")))
@@ -87,8 +92,9 @@ def ran(request, sources_of_the_site):
 
 def _run(todo, python, folders):
     extra = folders.mktemp("extra")
-    for name in (*BINDINGS, *LLM):
-        (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
+    for name in (*BINDINGS, *LLM, *IMAGES):
+        if (there := Path(sysconfig.get_path("platlib")) / name).exists():
+            (extra / name).symlink_to(there)
     (extra / "cutlass.py").touch()  # the extra `cutlass`, as far as the first cell looks
     # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
     env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(folders.mktemp("cache")))
