@@ -74,7 +74,8 @@ def loops(n: int = 8) -> str:
     cells.row(0, [("c1" if i else "c0", i) for i in range(n)])
     level = top + 14 + _HEIGHT
     for i in range(1, n):
-        start, end = cells.center(0, i - 1)[0], cells.center(0, i)[0]
+        # Right of the middle, and to the left of it: arrows that met in one point would look like one line through all.
+        start, end = cells.center(0, i - 1)[0] + _CELL / 5, cells.center(0, i)[0] - _CELL / 5
         s.polyline([(start, level + 2), (start, level + 20), (end, level + 20)], "warn")
         s.arrow(end, level + 20, end, level + 2, "warn")
     chain = tr(
@@ -88,8 +89,8 @@ def loops(n: int = 8) -> str:
         f"处理 {n} 个元素的三个循环。第一个循环里，每个输出元素来自一个输入元素；第二个来自另一个数组里的两个相邻元素；这两个都是映射。第三个循环里，每一轮都要用上一轮的结果。",
     )
     caption = tr(
-        "Arrows run from what a turn reads to what it writes. No arrow starts at a cell that another turn writes: a map.",
-        "箭头从一轮循环读的元素指向这一轮写的元素。如果没有箭头从别的轮次要写的格子出发，循环就是映射。",
+        "Arrows run from what a turn reads to what it writes. A loop is a map if no turn reads or writes a cell that another turn writes.",
+        "箭头从一轮循环读的元素指向这一轮写的元素。如果没有一轮会去读或写别的轮次所写的格子，循环就是映射。",
     )
     return figure(s, alt=alt, caption=caption)
 
