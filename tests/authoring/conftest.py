@@ -27,7 +27,11 @@ def small_book(tmp_path, monkeypatch):
         *(f"docs/{lang}/{which}.md" for lang in CONFIGS for which in ("*", CHAPTER)),
         *("docs/figures/*.py", f"docs/figures/{CHAPTER}.py"),
         *(f"examples/*.{ending}" for ending in ("txt", "yml", "toml")),
-        *(f"examples/{one}/*.{ending}" for one in (CHAPTER, FRONT) for ending in ("py", "cu", "yml")),
+        *(
+            f"examples/{one}/*.{ending}"
+            for one in (CHAPTER, FRONT)
+            for ending in ("py", "cu", "yml")
+        ),
     ):
         copied += [path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)]
     for name in copied:

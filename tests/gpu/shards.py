@@ -49,7 +49,12 @@ SHARDS = {
             "test_llm_norms.py",
             "test_llm_overlap.py",
         ),
-        *("test_llm_rope.py", "test_llm_sampling.py", "test_llm_softmax.py", "test_llm_vllm_kernel.py"),
+        *(
+            "test_llm_rope.py",
+            "test_llm_sampling.py",
+            "test_llm_softmax.py",
+            "test_llm_vllm_kernel.py",
+        ),
     ),
     "memory": (
         *("test_managed.py", "test_memory_*.py", "test_moving.py", "test_pinned_memory.py"),
