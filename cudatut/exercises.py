@@ -228,6 +228,7 @@ def _title(exercise: Exercise, lang: str) -> str:
 def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str:
     """The file that a reader begins with: task, given, stub (or our solution), check."""
     title = _say("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
+    ours = f"python -m cudatut exercise {exercise.name} --solution"
     lines = [
         # Python looks for the file's encoding in the first two lines (PEP 263), so no title or task stands there: those of
         # `llm/decoding: Unpack` would be read as the encoding 'Unpack'.
@@ -239,7 +240,7 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
         *_comment(_say("how", lang)),
         f"#     python {exercise.file}.py",
         f"# {_say('ours', lang)}",
-        f"#     python -m cudatut exercise {exercise.name} --solution",
+        f"#     {ours}{'' if lang == 'en' else f' --lang {lang}'}",
         "import cudatut as ct",
         "",
         f"{_call(exercise, lang)}  # {_say('explains', lang)}",
