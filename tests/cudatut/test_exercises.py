@@ -247,7 +247,9 @@ def test_what_is_written(chapter):
     assert text.count("import cudatut as ct") == 1
     assert max(map(cell_len, text.splitlines())) <= 80
     zh = exercises.started(exercises.get("start/add", 1), "zh")
-    assert "两倍" in zh and 'lang="zh"' in zh and "足够长，长到" in zh and "--solution --lang zh" in zh
+    assert (
+        "两倍" in zh and 'lang="zh"' in zh and "足够长，长到" in zh and "--solution --lang zh" in zh
+    )
     assert max(map(cell_len, zh.splitlines())) <= 80
     assert not any(line[2:3] and line[2] in "，。、" for line in zh.splitlines())
 
