@@ -457,6 +457,21 @@ def links_for_the_gpu(command: str, place: Place) -> None:
     assert (place.folder / command.split()[-1]).stat().st_size
 
 
+def compiles_a_kernel(command: str, place: Place) -> None:
+    """`ring.cu` is what the page says: the text between the triple quotes of its program. `mine.cu` is any kernel."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("no nvcc on PATH")
+    (file,) = re.findall(r"\w+\.cu\b(?!bin)", command)
+    text = "__global__ void mine(int* x) { *x = 1; }"
+    if file == "ring.cu":
+        chapter = ROOT / "examples" / "basics" / "registers" / "chapter.py"
+        _, text, *_ = chapter.read_text(encoding="utf-8").split('"""')
+    (place.folder / file).write_text(text, encoding="utf-8")
+    said = succeeds(place.run(command))
+    assert "-v" not in command.split() or "bytes spill stores" in said
+    assert (place.folder / file).with_suffix(".cubin").stat().st_size
+
+
 def collected(command: str, place: Place) -> None:
     """`make test` runs this very file: the tests of another one are listed instead."""
     arguments = re.search(r'ARGS="(.*)"', command)
@@ -628,9 +643,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"nvcc -arch=native hello\.cu -o hello && \./hello", Gpu(f"{COMMANDS}::test_nvcc_makes_a_program_of_its_own")),
     (r"nvcc -\S+( per-thread)?", Here(a_flag_of_nvcc)),
     (r"nvcc .* -dlink .*", Here(links_for_the_gpu)),
+    (r"nvcc -arch=sm_90 .*-cubin \w+\.cu", Here(compiles_a_kernel)),
     (r"compute-sanitizer .*", Gpu(f"{COMMANDS}::test_compute_sanitizer")),
     (r"ncu .*", Gpu(f"{COMMANDS}::test_ncu")),
-    (r"cuobjdump -sass", Gpu(f"{COMMANDS}::test_cuobjdump")),
+    (r"cuobjdump -sass( \w+\.cubin)?", Gpu(f"{COMMANDS}::test_cuobjdump")),
     (r"CUDA_LAUNCH_BLOCKING=1 python \w+\.py", Gpu(f"{COMMANDS}::test_blocking_launches")),
     (r"export PATH=\S+", Here(typed)),
     (r"echo '.*' >> ~/\.aksetup-defaults\.py", Elsewhere("tests/cudatut/test_doctor.py::test_a_build_without_curand_needs_none")),

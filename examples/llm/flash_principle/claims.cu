@@ -5,6 +5,7 @@
 //                for each query of a tile, in the scheme of CUDATutorial 17/02
 //
 // requires: sm_75
+// expect: spills (two words of read_shared on sm_100)
 // @instance first_way<16, 32>
 // @instance first_way<32, 32>
 

@@ -9,6 +9,7 @@
 //   join                           the second launch: all parts become one
 //
 // requires: sm_80
+// expect: spills (a word of one instance, 128 elements with all parts of the scheme, on sm_86 and sm_89)
 #include <cuda_bf16.h>
 
 // --8<-- [start:sizes]

@@ -10,6 +10,7 @@
 // again, so that caches need not keep it; 2: only what is read; 3: only what
 // is written.
 //
+// expect: spills (four words of 128 x 128 for float on sm_86 and sm_89)
 // @instance transpose_vectors<float,64,64,256,0>
 // @instance transpose_vectors<float,128,128,512,0>
 // @instance transpose_vectors<unsigned short,64,64,64,0>
