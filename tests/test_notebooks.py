@@ -44,7 +44,7 @@ BINDINGS = ("nanobind",)
 LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
 # The extra `images`: what scikit-image's photographs are read with.
 IMAGES = (
-    *("PIL", "pillow.libs", "skimage", "scikit_image.libs", "scipy", "scipy.libs"),
+    *("PIL", "pillow.libs", "skimage", "scipy", "scipy.libs"),
     *("imageio", "lazy_loader", "networkx", "packaging", "tifffile"),
 )
 
@@ -93,8 +93,7 @@ def ran(request, sources_of_the_site):
 def _run(todo, python, folders):
     extra = folders.mktemp("extra")
     for name in (*BINDINGS, *LLM, *IMAGES):
-        if (there := Path(sysconfig.get_path("platlib")) / name).exists():
-            (extra / name).symlink_to(there)
+        (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
     (extra / "cutlass.py").touch()  # the extra `cutlass`, as far as the first cell looks
     # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
     env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(folders.mktemp("cache")))

@@ -71,8 +71,6 @@ import numpy as np
 
 import cudatut as ct
 
-# one run between two events, after a flush
-
 chain = ct.Kernel("basics/timing/timing.cu", "chain")
 out = ct.empty(32, "float32")
 
