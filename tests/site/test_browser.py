@@ -644,9 +644,9 @@ def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
         assert "could not be loaded" in told.inner_text()
         assert "could not be loaded" in page.evaluate(SAID)
         assert place.locator("a:visible[href*='/#']").count() >= 1
-        told.locator("button").click()
-        page.wait_for_timeout(200)
-        told.wait_for()  # it answers, but not with the page
+        with page.expect_response(f"**/{part}/"):  # it answers, but not with the page
+            told.locator("button").click()
+        told.wait_for()
         assert len(tries) == 2
         page.context.unroute(f"**/{part}/")
         told.locator("button").click()
