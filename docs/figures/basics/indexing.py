@@ -64,15 +64,15 @@ def row_major(rows: int = 3, columns: int = 6, row: int = 2, column: int = 4) ->
 def loops(n: int = 8) -> str:
     """A map, a stencil into another array, and a running sum, by what each turn reads."""
     width = _CELL * n
-    s = Svg(2 * width + 60, 2 * (_HEIGHT * 2 + _GAP) + 84)
+    top = 18 + 2 * _HEIGHT + _GAP + 50  # of the third loop
+    level = top + 14 + _HEIGHT
+    s = Svg(2 * width + 60, level + 28)
     _panel(s, 8, 18, "out[i] = 2 * x[i]", n, range(n), lambda i: (i,), "c2")
     stencil = "out[i] = x[i - 1] + x[i + 1]"
     _panel(s, width + 48, 18, stencil, n, range(1, n - 1), lambda i: (i - 1, i + 1), "c2")
-    top = 18 + 2 * _HEIGHT + _GAP + 50
     s.text_from(8, top, "x[i] = x[i] + x[i - 1]", "bold")
     cells = Grid(s, 8, top + 14, _CELL, _HEIGHT + 4, gap=4, rx=3)
     cells.row(0, [("c1" if i else "c0", i) for i in range(n)])
-    level = top + 14 + _HEIGHT
     for i in range(1, n):
         # Right of the middle, and to the left of it: arrows that met in one point would look like one line through all.
         start, end = cells.center(0, i - 1)[0] + _CELL / 5, cells.center(0, i)[0] - _CELL / 5
